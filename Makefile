@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+#
+# The front door; the build itself is CMakeLists.txt.
+BUILD     ?= build
+PREFIX    ?= /usr/local
+JOBS      ?= $(shell nproc)
+TEST_JOBS ?= 2
+
+cmake = cmake -G Ninja -S . --log-level=NOTICE -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+ctest = ctest --output-on-failure --no-tests=error -j$(TEST_JOBS) --test-dir
+
+.PHONY: all demo test bench install setup check format clean help
+
+all: ##         build the command and the libraries into build/
+	@command -v cmake ninja >/dev/null || { echo "make: cmake or ninja is missing; 'make setup' installs what the build needs"; exit 1; }
+	@$(cmake) -B $(BUILD)
+	@ninja -C $(BUILD) --quiet -j$(JOBS)
+
+demo: ##        show what it does, in ten seconds
+	@tools/setup.sh build
+	@$(MAKE) --no-print-directory all
+	@$(BUILD)/holdfast demo
+
+# Three lanes: as released; with the address and undefined-behaviour
+# sanitizers; with the thread sanitizer, for what has threads.
+test: ##        test everything, three times: plain, asan+ubsan, tsan
+	@tools/setup.sh test
+	@echo "== tests, release build"
+	@$(cmake) -B $(BUILD) -DHF_TESTS=ON -DHF_WERROR=ON
+	@ninja -C $(BUILD) --quiet -j$(JOBS)
+	@$(ctest) $(BUILD)
+	@echo "== tests, address and undefined sanitizers"
+	@$(cmake) -B $(BUILD)/asan -DHF_TESTS=ON -DHF_SANITIZE=address
+	@ninja -C $(BUILD)/asan --quiet -j$(JOBS)
+	@$(ctest) $(BUILD)/asan -LE 'fuzz|check'
+	@echo "== tests, thread sanitizer"
+	@$(cmake) -B $(BUILD)/tsan -DHF_TESTS=ON -DHF_SANITIZE=thread
+	@ninja -C $(BUILD)/tsan --quiet -j$(JOBS)
+	@$(ctest) $(BUILD)/tsan -L 'unit|contract|backend|fault'
+
+bench: ##       measure, and print the ratios as a table
+	@tools/setup.sh test
+	@$(cmake) -B $(BUILD) -DHF_BENCH=ON
+	@ninja -C $(BUILD) --quiet -j$(JOBS)
+	@bench/run.sh $(BUILD)
+
+install: all ## install under PREFIX (/usr/local), below DESTDIR
+	@DESTDIR=$(DESTDIR) cmake --install $(BUILD)
+
+setup: ##       install what building needs, through apt
+	@tools/setup.sh build
+
+sources = $(shell find include src cli test bench -name '*.[ch]')
+
+check: ##       includes, format, shell scripts
+	@tools/setup.sh check
+	tools/check-includes.sh
+	clang-format --dry-run --Werror $(sources)
+	shellcheck .ci/run $(shell find tools test bench -name '*.sh')
+
+format: ##      let clang-format have its way
+	clang-format -i $(sources)
+
+clean: ##       remove build/
+	rm -rf $(BUILD)
+
+help: ##        this list
+	@sed -n 's/^\([a-z]*\):[^#]*## */make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16

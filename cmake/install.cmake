@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+#
+# What `make install` puts where: one rule for pkg-config and CMake users.
+include(CMakePackageConfigHelpers)
+
+install(FILES include/holdfast.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES include/holdfast/backend.h
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/holdfast)
+install(TARGETS holdfast holdfast_static EXPORT holdfast
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET holdfast_redis)
+    install(TARGETS holdfast_redis
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/holdfast)
+endif()
+if(TARGET holdfast_command)
+    install(TARGETS holdfast_command
+        RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+if(EXISTS ${PROJECT_SOURCE_DIR}/cli/completion.bash)
+    install(FILES cli/completion.bash RENAME holdfast
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+endif()
+
+# libholdfast.a wants what its stores want.
+set(HF_REQUIRES "")
+if(HF_SQLITE)
+    string(APPEND HF_REQUIRES " sqlite3")
+endif()
+if(HF_REDIS)
+    string(APPEND HF_REQUIRES " hiredis openssl")
+endif()
+configure_file(cmake/holdfast.pc.in holdfast.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/holdfast)
+install(EXPORT holdfast NAMESPACE holdfast:: FILE holdfast-targets.cmake
+    DESTINATION ${package})
+configure_package_config_file(cmake/holdfast-config.cmake.in
+    holdfast-config.cmake INSTALL_DESTINATION ${package})
+write_basic_package_version_file(holdfast-config-version.cmake
+    COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/holdfast-config.cmake
+    ${PROJECT_BINARY_DIR}/holdfast-config-version.cmake
+    DESTINATION ${package})

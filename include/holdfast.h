@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * holdfast.h - locks that many processes on many machines share through a
+ * store they already run.
+ *
+ * Two nouns.  A *client* is this program's tie to one store: open it once,
+ * share it among threads.  A *lock* is a handle to one name in that store.
+ *
+ *     hf_client *client;
+ *     hf_lock *lock;
+ *     hf_error err;
+ *     hf_open(&client, "redis://127.0.0.1", NULL, &err);
+ *     hf_lock_new(&lock, client, "nightly", NULL, &err);
+ *     if (hf_lock_acquire(lock, 5000, &err) == HF_OK) {
+ *         write_report(hf_lock_token(lock));
+ *         hf_lock_release(lock, &err);
+ *     }
+ *
+ * Results.  0 is success, positive is an answer (HF_BUSY), negative is an
+ * error whose class says how sure it is: certainly not done, in doubt, no
+ * longer held, or misuse.  Detail goes into the caller's hf_error, which may
+ * be NULL.  Options may be NULL; in them zero means the default.
+ *
+ * Time.  Durations are int milliseconds.  A wait of 0 tries once; HF_FOREVER
+ * has no end.  A lease is counted by our own clock from before the request
+ * left, so that we stop believing in it before the store does.
+ *
+ * Threads.  Every function may be called from any thread unless it says
+ * otherwise; freeing is for one thread, when no other uses the object.
+ * After fork the child owns nothing: calls answer HF_EFORKED, and it opens
+ * a client of its own.  The library never prints, exits or takes signals. */
+#ifndef HOLDFAST_H
+#define HOLDFAST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HF_API             __attribute__((visibility("default")))
+#define HF_VERSION         "0.1.0"
+#define HF_FOREVER         (-1)
+#define HF_NAME_MAX        255 /* bytes in a name                        */
+#define HF_ERROR_TEXT_SIZE 240
+
+typedef struct hf_client hf_client;
+typedef struct hf_lock hf_lock;
+
+/* ---- results and errors ------------------------------------------------ */
+
+#define HF_OK   0
+#define HF_BUSY 1 /* an answer, not an error: somebody else holds it */
+
+/*    number, name, class, text */
+#define HF_ERRORS(X)                                                           \
+    X(1, TIMEOUT, NOT_DONE, "the time allowed ran out while waiting")          \
+    X(2, CANCELLED, NOT_DONE, "the wait was cancelled")                        \
+    X(3, DOWN, NOT_DONE, "the store cannot be reached")                        \
+    X(4, STARTING, NOT_DONE, "the store is still loading its data")            \
+    X(5, READ_ONLY, NOT_DONE, "the store accepts no writes here")              \
+    X(6, FULL, NOT_DONE, "the store has no room to write")                     \
+    X(7, CROWDED, NOT_DONE, "the store takes no more connections")             \
+    X(8, AUTH, NOT_DONE, "the store refused the credentials")                  \
+    X(9, FORBIDDEN, NOT_DONE, "the user may not do this in the store")         \
+    X(10, TLS, NOT_DONE, "the connection could not be made secure")            \
+    X(11, STORE, NOT_DONE, "the store reported an error")                      \
+    X(12, NO_MEMORY, NOT_DONE, "out of memory")                                \
+    X(13, SYSTEM, NOT_DONE, "the operating system refused")                    \
+    X(14, DOUBT, DOUBT, "no answer: the request may have taken effect")        \
+    X(15, LOST, NOT_HELD, "the lease ended, or somebody took the lock away")   \
+    X(16, NOT_OWNER, NOT_HELD, "the caller does not hold it")                  \
+    X(17, FREE, NOT_HELD, "nobody holds it")                                   \
+    X(18, USAGE, MISUSE, "the call makes no sense as it was made")             \
+    X(19, NAME, MISUSE, "the name cannot be used")                             \
+    X(20, URI, MISUSE, "the address of the store cannot be used")              \
+    X(21, NO_STORE, MISUSE, "this store is not part of this installation")     \
+    X(22, CANNOT, MISUSE, "this store cannot do that")                         \
+    X(23, FORKED, MISUSE, "the client belongs to the parent process")
+
+enum hf_result {
+#define HF_X(number, name, class_, text) HF_E##name = -(number),
+    HF_ERRORS(HF_X)
+#undef HF_X
+};
+
+typedef enum hf_class {
+    HF_CLASS_NONE,     /* not an error                                     */
+    HF_CLASS_NOT_DONE, /* certainly without effect; try again when cured   */
+    HF_CLASS_DOUBT,    /* done or not; asking again is safe                */
+    HF_CLASS_NOT_HELD, /* the caller does not hold (any more)              */
+    HF_CLASS_MISUSE    /* the program or its settings must change          */
+} hf_class;
+
+/* A code, and a sentence that names the thing and the next step.  Secrets
+ * never stand in it. */
+typedef struct hf_error {
+    int code;
+    char text[HF_ERROR_TEXT_SIZE];
+} hf_error;
+
+HF_API hf_class hf_error_class(int code);
+HF_API const char *hf_error_name(int code); /* "TIMEOUT"; "OK", "BUSY" too */
+HF_API const char *hf_strerror(int code);   /* the general sentence        */
+
+/* ---- the client -------------------------------------------------------- */
+
+/* What happened, for those who want to log it.  Fields that do not apply are
+ * "" or 0. */
+typedef enum hf_event_kind {
+    HF_EVENT_GRANTED,   /* a lock was granted                              */
+    HF_EVENT_RELEASED,  /* it was released                                 */
+    HF_EVENT_RENEWED,   /* renewed again after it was in doubt             */
+    HF_EVENT_DOUBT,     /* a renewal failed; we go on trying               */
+    HF_EVENT_LOST,      /* a lock was lost                                 */
+    HF_EVENT_UNRELEASED /* a release failed; the lease will end it         */
+} hf_event_kind;
+
+typedef struct hf_event {
+    hf_event_kind kind;
+    const char *name; /* of the lock */
+    uint64_t token;
+    int code; /* why: an HF_E…, or HF_OK */
+} hf_event;
+
+/* Runs with none of the library's locks held, on the thread that granted or
+ * released, or on the keeper's; should be short, and must not close the
+ * client. */
+typedef void hf_event_fn(void *arg, const hf_event *event);
+
+typedef struct hf_options {
+    size_t size;      /* sizeof(hf_options)                                */
+    int lease_ms;     /* what the watchdog keeps up           (30 000)     */
+    int renew_ms;     /* how often it renews                  (lease / 3)  */
+    int timeout_ms;   /* for one request                      (3 000)      */
+    int patience_ms;  /* a wait bears an unreachable store    (15 000)     */
+    int spin_us;      /* a lone caller looks for its answer that long
+                         before it sleeps; -1: never          (-1)         */
+    const char *why;  /* shown to those who wait              ("")         */
+    const char *host; /* shown as our host                    (gethostname)*/
+    hf_event_fn *on_event;
+    void *event_arg;
+} hf_options;
+
+#define HF_OPTIONS_INIT                                                        \
+    { .size = sizeof(hf_options) }
+
+/* Opens a client of the store at `uri`.  NULL means $HOLDFAST_STORE, or else
+ * the embedded store of this host (hf_default_store).  Errors to expect:
+ * HF_EURI, HF_ENO_STORE, HF_EDOWN, HF_EAUTH, HF_ETLS. */
+HF_API int hf_open(hf_client **ret, const char *uri, const hf_options *options,
+                   hf_error *err);
+
+/* Frees the client, once callbacks that run have returned.  Its locks must
+ * have been freed before, which released them.  NULL is allowed. */
+HF_API void hf_close(hf_client *client);
+
+/* The store's address as it was resolved, without secrets.  Lent; lives as
+ * long as the client. */
+HF_API const char *hf_store(const hf_client *client);
+
+/* ---- the lock ---------------------------------------------------------- */
+
+typedef enum hf_kind {
+    HF_LOCK,   /* exclusive and re-entrant                                 */
+    HF_SIMPLE, /* Redis only: exactly SET name value NX PX, as redis-py,
+                  Jedis-style scripts and Redlock's nodes have it          */
+    HF_KINDS
+} hf_kind;
+
+enum hf_lock_flag {
+    HF_OWNER_HANDLE = 1, /* the handle owns, not the thread: any thread may
+                            release; for event loops and handing over      */
+    HF_POST_RELEASE = 2  /* release returns before the store has answered; a
+                            failure becomes HF_EVENT_UNRELEASED            */
+};
+
+typedef struct hf_lock_options {
+    size_t size; /* sizeof(hf_lock_options)                                */
+    hf_kind kind;
+    unsigned flags;
+    int lease_ms;    /* a fixed lease, not renewed; 0: kept alive          */
+    int watchdog_ms; /* the lease that is kept alive    (the client's)     */
+    int renew_ms;    /* how often                       (a third of it)    */
+    int max_hold_ms; /* renewal stops after this and the holder is told
+                        that the lock is lost           (no limit)         */
+} hf_lock_options;
+
+#define HF_LOCK_OPTIONS_INIT                                                   \
+    { .size = sizeof(hf_lock_options) }
+
+/* Makes a handle; asks nothing of the store.  HF_ENAME: empty, longer than
+ * HF_NAME_MAX bytes, not UTF-8, or with control characters in it.
+ * HF_ECANNOT: this store has no such kind. */
+HF_API int hf_lock_new(hf_lock **ret, hf_client *client, const char *name,
+                       const hf_lock_options *options, hf_error *err);
+
+/* Releases what is still held through the handle, then frees it. */
+HF_API void hf_lock_free(hf_lock *lock);
+
+/* Takes the lock, waiting at most wait_ms.  The owner is the calling thread
+ * (or the handle, see HF_OWNER_HANDLE); who already owns it is counted up
+ * without asking the store, and each OK wants one release.
+ *   HF_OK         held, with a token above every earlier one of this name
+ *   HF_BUSY       wait_ms was 0 and somebody else holds it or is first
+ *   HF_ETIMEOUT   not held, and nothing of us is left in the store
+ *   HF_ECANCELLED likewise, by hf_lock_cancel
+ *   HF_EDOWN      the store was unreachable for too long; not held
+ *   HF_EDOUBT     no answer; should it have been granted, the library gives
+ *                 it back as soon as it can, at the latest its lease ends
+ *   HF_ELOST      held before by this owner and lost: release it first */
+HF_API int hf_lock_acquire(hf_lock *lock, int wait_ms, hf_error *err);
+HF_API int hf_lock_try(hf_lock *lock, hf_error *err); /* wait_ms = 0 */
+
+/* Ends every wait that is under way through this handle.  A grant that came
+ * first stays a grant: look at what acquire returned. */
+HF_API void hf_lock_cancel(hf_lock *lock);
+
+/* Gives one hold back, the last one in the store too.
+ *   HF_OK         one hold less; at zero the lock is free
+ *   HF_ELOST      it had been lost before; counted down all the same
+ *   HF_ENOT_OWNER the caller does not hold it; nothing was changed
+ *   HF_EDOUBT, HF_EDOWN and other errors of the store: given up here; the
+ *                 library goes on trying until the lease ends it */
+HF_API int hf_lock_release(hf_lock *lock, hf_error *err);
+
+/* As release of the last hold, but others get in only after `ms`: the job
+ * stays "just done" for that long, also when this process ends. */
+HF_API int hf_lock_release_after(hf_lock *lock, int ms, hf_error *err);
+
+/* Sets the lease anew, counted from now.  HF_ELOST if it is too late. */
+HF_API int hf_lock_extend(hf_lock *lock, int lease_ms, hf_error *err);
+
+/* For operators: frees the name whoever holds it, and raises its token so
+ * that the former holder is refused by what checks tokens.  `owner` limits
+ * it to that holder; NULL means any.  HF_EFREE: there was nothing. */
+HF_API int hf_lock_force_release(hf_lock *lock, const char *owner,
+                                 hf_error *err);
+
+/* About the calling owner, answered from memory and our clock: no I/O.
+ * Not held: false, 0, 0, 0, "". */
+HF_API bool hf_lock_is_held(hf_lock *lock);
+HF_API int64_t hf_lock_remaining_ms(hf_lock *lock); /* of the lease */
+HF_API int hf_lock_holds(hf_lock *lock);            /* how often re-entered */
+HF_API uint64_t hf_lock_token(hf_lock *lock);
+HF_API size_t hf_lock_owner(hf_lock *lock, char *buf, size_t size);
+
+HF_API const char *hf_lock_name(const hf_lock *lock); /* lent */
+
+/* ---- loss -------------------------------------------------------------- */
+
+typedef enum hf_state {
+    HF_STATE_HELD,  /* again, after it was in doubt                        */
+    HF_STATE_DOUBT, /* a renewal failed; still ours until the deadline     */
+    HF_STATE_LOST   /* not ours any more: stop                             */
+} hf_state;
+
+/* Called at each change of state of a hold taken through `lock`, on the
+ * library's thread, with none of its locks held.  `why` is an HF_E….  It may
+ * call anything but hf_lock_free and hf_close. */
+typedef void hf_state_fn(void *arg, hf_lock *lock, hf_state state, int why);
+
+/* One callback per handle; NULL takes it away and waits until it no longer
+ * runs (unless called from it). */
+HF_API void hf_lock_on_state(hf_lock *lock, hf_state_fn *fn, void *arg);
+
+/* A descriptor that is readable while a lost hold of this handle has not been
+ * released.  Belongs to the handle; poll it, do not read it.  Negative: an
+ * error code. */
+HF_API int hf_lock_lost_fd(hf_lock *lock);
+
+/* ---- who holds, who waits ---------------------------------------------- */
+
+/* One claim in the line of a name.  Strings are lent for the call, "" where
+ * the store does not know. */
+typedef struct hf_place {
+    const char *name;
+    const char *kind;  /* "lock", "simple"                                 */
+    const char *owner; /* as the store knows it                            */
+    bool holds;        /* else it waits                                    */
+    bool foreign;      /* no holdfast client is known by that owner        */
+    uint64_t token;    /* of a holder; 0: unknown                          */
+    int64_t lease_ms;  /* left; -1: unknown or without end                 */
+    int64_t since_ms;  /* holds or waits for so long; -1: unknown          */
+    const char *host, *program, *user, *why;
+    int64_t pid; /* 0: unknown */
+} hf_place;
+
+typedef void hf_place_fn(void *arg, const hf_place *place);
+
+/* Tells `fn` of every claim on `name`, the holder first and the waiters in
+ * order; of every name when NULL. */
+HF_API int hf_list(hf_client *client, const char *name, hf_place_fn *fn,
+                   void *arg, hf_error *err);
+
+/* ---- the store itself -------------------------------------------------- */
+
+enum hf_ability {
+    HF_CAN_HOLD = 1,  /* the kind exists there                             */
+    HF_CAN_ORDER = 2, /* first come, first served                          */
+    HF_CAN_WAKE = 4,  /* a release wakes; otherwise it polls               */
+    HF_CAN_NOTICE = 8 /* a killed holder is noticed before its lease ends  */
+};
+
+HF_API unsigned hf_can(const hf_client *client, hf_kind kind);
+
+typedef enum hf_verdict_level {
+    HF_FACT, /* neither good nor bad: a version, a path */
+    HF_GOOD,
+    HF_WARN
+} hf_verdict_level;
+
+typedef void hf_fact_fn(void *arg, hf_verdict_level level, const char *what,
+                        const char *text);
+
+/* Examines the store and says in words which guarantee it gives. */
+HF_API int hf_examine(hf_client *client, hf_fact_fn *fn, void *arg,
+                      hf_error *err);
+
+/* The embedded store's address when none is given; the length, as snprintf
+ * counts it. */
+HF_API size_t hf_default_store(char *buf, size_t size);
+
+/* `uri` with every secret in it replaced by ***.  Works on what cannot be
+ * parsed too.  The length, as snprintf counts it. */
+HF_API size_t hf_uri_redact(const char *uri, char *buf, size_t size);
+
+HF_API const char *hf_version(void); /* of the library that runs */
+
+/* The schemes this installation can open, "redis sqlite …".  Lent. */
+HF_API const char *hf_stores(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * backend.h - what a store must be able to do, and nothing more.
+ *
+ * For those who bring a store of their own; no promise of a stable ABI before
+ * 1.0.  The contract in prose is src/backend/README.md; the contract as a
+ * program is src/backend/memory.c. */
+#ifndef HOLDFAST_BACKEND_H
+#define HOLDFAST_BACKEND_H
+
+#include "../holdfast.h"
+
+typedef int64_t hf_time; /* a moment, ns of CLOCK_BOOTTIME: see src/world.h */
+
+/* ---- the address ------------------------------------------------------- */
+
+typedef struct hf_uri_host {
+    char *host; /* decoded; without [] for IPv6 */
+    int port;   /* 0: none given */
+} hf_uri_host;
+
+typedef struct hf_uri_param {
+    char *key, *value; /* decoded */
+} hf_uri_param;
+
+/* A parsed address.  Strings are decoded, NULL where absent. */
+typedef struct hf_uri {
+    char *text;   /* as it was given: never show it, see hf_uri_redact     */
+    char *scheme; /* canonical: "redis", "redis+unix", "sqlite", …         */
+    bool tls;
+    char *user, *password;
+    hf_uri_host *hosts;
+    size_t n_hosts;
+    char *path; /* sqlite: the file; redis: "0"; redis+unix: the socket    */
+    hf_uri_param *params;
+    size_t n_params;
+} hf_uri;
+
+/* HF_EURI names what is wrong and what to write instead. */
+HF_API int hf_uri_parse(hf_uri **ret, const char *text, hf_error *err);
+HF_API void hf_uri_free(hf_uri *uri);
+
+/* The parameter's value, or NULL. */
+HF_API const char *hf_uri_get(const hf_uri *uri, const char *key);
+
+/* ---- the claim --------------------------------------------------------- */
+
+typedef enum hf_mode { HF_EXCLUSIVE, HF_SHARED, HF_PERMIT, HF_ZERO } hf_mode;
+
+typedef struct hf_claim {
+    /* Asked: set by the core, read by the backend. */
+    const char *name; /* lives as long as the claim                        */
+    hf_kind kind;     /* claims of different kinds do not meet             */
+    hf_mode mode;
+    int permits, limit;      /* PERMIT: take permits out of limit          */
+    uint64_t owner;          /* with the client's id: who asks.  A new one
+                                for every grant, never reused, so that a late
+                                request cannot touch a later grant         */
+    unsigned char nonce[16]; /* random, as new as the owner                */
+    int lease_ms;
+
+    /* Answered: set by the backend. */
+    uint64_t token;    /* grant: above every earlier one of the name       */
+    hf_time ask_again; /* BUSY: pointless before this unless woken         */
+    int result;        /* renew: OK, HF_ELOST, or why it is not known      */
+
+    uint64_t place; /* the backend's own; 0 in a new claim                 */
+} hf_claim;
+
+/* ---- what the core lends to a backend ---------------------------------- */
+
+typedef struct hf_identity {
+    char client[37]; /* UUID of this client, text                          */
+    char host[65];
+    char program[65];
+    char user[33];
+    char why[129];
+    int64_t pid;
+} hf_identity;
+
+typedef struct hf_host {
+    hf_identity identity;
+    int timeout_ms; /* for one request                                     */
+    int spin_us;    /* see hf_options; 0: never                            */
+
+    /* The line of a name may have moved: who waits for it should ask again.
+     * NULL means every line (after a reconnect).  Callable from any thread,
+     * also with locks of the backend's held: the core calls no verb while it
+     * holds its own. */
+    void (*woken)(void *core, hf_kind kind, const char *name);
+
+    /* A posted release failed for good. */
+    void (*unreleased)(void *core, const char *name, int code);
+
+    void *core;
+} hf_host;
+
+/* ---- the verbs --------------------------------------------------------- */
+
+typedef struct hf_backend hf_backend;
+
+typedef enum hf_how {
+    HF_RELEASE,        /* by its owner, awaited                            */
+    HF_RELEASE_POSTED, /* by its owner, not awaited; OK = will be sent     */
+    HF_RELEASE_AFTER,  /* by its owner, free only after claim->lease_ms    */
+    HF_RELEASE_FORCED  /* by an operator, see `whose`                      */
+} hf_how;
+
+/* Every verb but close may be called from many threads at once, takes an
+ * absolute deadline `by`, and returns by then.  err is never NULL and is
+ * filled on a negative result.  HF_EDOUBT is for requests that left and
+ * were not answered; a backend that cannot tell says doubt. */
+typedef struct hf_backend_ops {
+    const char *const *schemes; /* canonical ones it opens, NULL at the end */
+    const char *const *params;  /* URI parameters it knows, NULL at the end */
+
+    /* Connects far enough to know that the address is right.  `host` lives
+     * longer than the backend. */
+    int (*open)(hf_backend **ret, const hf_uri *uri, const hf_host *host,
+                hf_time by, hf_error *err);
+
+    /* Frees everything.  No verb runs and none will.  After `forked` it must
+     * not touch what it shares with the parent: no bytes sent, no unlink, no
+     * locks taken; it closes its descriptors and may leave memory behind. */
+    void (*close)(hf_backend *be, bool forked);
+
+    /* Bits of hf_ability for the kind, or 0. */
+    unsigned (*can)(const hf_backend *be, hf_kind kind);
+
+    /* The store's address as resolved, no secrets.  Lent. */
+    const char *(*where)(const hf_backend *be);
+
+    /* Asks for the claim.  OK: held for lease_ms from now, token set.  BUSY:
+     * ask_again set.  Idempotent per owner: who holds gets OK, the same token
+     * and a fresh lease, so that the cure for doubt is to ask again.
+     * `waits`: the caller will wait; a store that keeps order gives it a
+     * place in the line (left by release), others ignore it. */
+    int (*attempt)(hf_backend *be, hf_claim *c, bool waits, hf_time by,
+                   hf_error *err);
+
+    /* Registers interest in the line of c (on), or drops it.  When it returns
+     * OK, every later move calls host->woken; what moved before is found by
+     * the attempt that the core always makes next.  An error means: polling
+     * must do.  Calls with on and off are paired; off never fails and does
+     * not block on the store. */
+    int (*watch)(hf_backend *be, const hf_claim *c, bool on, hf_time by,
+                 hf_error *err);
+
+    /* Sets the lease of n grants anew; c->result for each one.  OK means that
+     * every result is an answer (OK or HF_ELOST). */
+    int (*renew)(hf_backend *be, hf_claim *const *claims, size_t n, hf_time by,
+                 hf_error *err);
+
+    /* The only way out, from holding and from waiting.  OK: the owner is out.
+     * HF_ELOST: it no longer held.  May be called twice, and when neither is
+     * known.  FORCED: frees the name whoever holds it (if `whose` is not
+     * NULL: only that owner text), raises the token; HF_EFREE: nobody did. */
+    int (*release)(hf_backend *be, hf_claim *c, hf_how how, const char *whose,
+                   hf_time by, hf_error *err);
+
+    /* Renews the record that says who this client is (host->identity), for
+     * lease_ms.  Failure is harmless. */
+    int (*announce)(hf_backend *be, int lease_ms, hf_time by, hf_error *err);
+
+    /* The line of `name`, or of all names if NULL.  Places carry names as the
+     * backend sees them. */
+    int (*list)(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,
+                hf_time by, hf_error *err);
+
+    /* Facts and warnings about the store, for `holdfast doctor`. */
+    int (*examine)(hf_backend *be, hf_fact_fn *fn, void *arg, hf_time by,
+                   hf_error *err);
+} hf_backend_ops;
+
+/* Every backend's own struct begins with this. */
+struct hf_backend {
+    const hf_backend_ops *ops;
+    const hf_host *host;
+};
+
+/* What a module (a shared object holdfast-NAME.so) exports. */
+#define HF_MODULE_SYMBOL "hf_module_ops"
+#define HF_MODULE_ABI    1
+typedef struct hf_module {
+    int abi; /* HF_MODULE_ABI */
+    const hf_backend_ops *ops;
+} hf_module;
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * claim.h - the rule of admission: who in a line may hold.
+ *
+ * Every primitive is a claim on a name: exclusive, shared, some permits out of
+ * a limit, or "when the count is zero".  Stores differ in how they keep the
+ * line, primitives only in which claim they make; who may hold is decided
+ * here, once.  Pure: no I/O, no clock, no memory. */
+#ifndef HF_CLAIM_H
+#define HF_CLAIM_H
+
+#include "../include/holdfast/backend.h"
+
+/* One claim in a line, oldest first. */
+typedef struct hf_entry {
+    hf_mode mode;
+    int permits; /* PERMIT */
+    bool holds;
+    bool fifo; /* keeps to the line; otherwise it may overtake and be passed */
+} hf_entry;
+
+typedef struct hf_verdict {
+    bool admitted;
+    int blocker; /* whose leaving to watch for; -1: the count, or nobody */
+} hf_verdict;
+
+/* May the claim at `me` hold now?  Someone stands in its way who holds, or who
+ * came first while both keep to the line - unless the two get along: readers
+ * with readers, permits with permits as long as they fit. */
+hf_verdict hf__admit(const hf_entry *line, int n, int me, int limit,
+                     int64_t count);
+
+#endif

@@ -1,0 +1,148 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# check-includes.sh [--self-test] - keeps the picture in ARCHITECTURE.md true:
+# who may include what of ours, read from the #include lines.
+#
+#   cli          only holdfast.h and its own headers
+#   primitives   (lock.c) know claims and the core, but no store
+#   stores       know backend.h and the claim, but no part of the core above
+#                them, and not each other; table, trace and fault are the
+#                exceptions that hold stores
+#   claim        knows only the public headers
+#
+# One rule a line: files (a pattern), verdict, headers (a pattern) by path from
+# the root.  The first rule whose two patterns match decides; what no rule
+# speaks of is allowed.
+set -eu
+
+rules() {
+    cat <<'RULES'
+cli/*                    allow  include/holdfast.h
+cli/*                    allow  cli/*
+cli/*                    deny   *
+src/claim.*              allow  include/*
+src/claim.*              allow  src/claim.h
+src/claim.*              deny   *
+src/backend/*            deny   src/client.h
+src/backend/*            deny   src/lock.h
+src/backend/*            deny   src/acquire.h
+src/backend/*            deny   src/waiters.h
+src/backend/*            deny   src/keeper.h
+src/backend/*            deny   cli/*
+src/backend/redis/*      allow  src/backend/redis/*
+src/backend/sql/*        allow  src/backend/sql/*
+src/backend/*/*          deny   src/backend/*
+src/backend/*            deny   src/backend/redis/*
+src/backend/*            deny   src/backend/sql/*
+src/backend/memory.c     deny   src/backend/*
+src/lock.*               deny   src/backend/*
+src/acquire.*            deny   src/backend/*
+src/acquire.*            deny   src/lock.h
+src/waiters.*            deny   src/backend/*
+src/waiters.*            deny   src/lock.h
+src/keeper.*             deny   src/backend/*
+src/keeper.*             deny   src/lock.h
+src/client.c             allow  src/backend/table.h
+src/client.*             deny   src/backend/*
+src/*                    deny   cli/*
+src/*                    deny   test/*
+include/*                allow  include/*
+include/*                deny   *
+RULES
+}
+
+# "file header" for every #include "…" of ours, both by path from the root.  A
+# quoted name is looked for beside the file, then in src/ and include/; what
+# the build makes is nowhere and depends on nothing.
+includes() {
+    find include src cli -name '*.[ch]' | sort | while read -r file; do
+        sed -n 's/^[ \t]*#[ \t]*include[ \t]*[<"]\([^>"]*\)[>"].*/\1/p' "$file" |
+            while read -r name; do
+                for folder in "${file%/*}" src include; do
+                    if [ -f "$folder/$name" ]; then
+                        path=$(realpath --relative-to=. "$folder/$name")
+                        echo "$file $path"
+                        break
+                    fi
+                done
+            done
+    done
+}
+
+verdict() { # file header
+    rules | while read -r files verdict headers; do
+        # The patterns are meant as patterns.
+        # shellcheck disable=SC2254
+        case $1 in $files)
+            case $2 in $headers)
+                echo "$verdict"
+                break
+                ;;
+            esac
+            ;;
+        esac
+    done
+}
+
+check() {
+    wrong=$(includes | while read -r file header; do
+        if [ "$(verdict "$file" "$header")" = deny ]; then
+            echo "$file must not include $header"
+        fi
+    done)
+    [ -n "$wrong" ] || return 0
+    echo "$wrong"
+    echo "see the picture in ARCHITECTURE.md, and the rules in" \
+        "tools/check-includes.sh"
+    return 1
+}
+
+# A check that cannot fail shows nothing: each wrong include must be found,
+# alone, in a tree that is right otherwise.
+self_test() {
+    tree=$(mktemp -d)
+    trap 'rm -rf "$tree"' EXIT
+    cd "$tree"
+    mkdir -p include/holdfast src/backend/sql src/backend/redis cli
+    touch include/holdfast.h src/claim.h src/client.h src/lock.h cli/options.h \
+        src/waiters.h src/keeper.h src/world.h src/backend/table.h \
+        src/backend/redis/conn.h src/backend/sql/wake.h
+    echo '#include "../holdfast.h"' >include/holdfast/backend.h
+    printf '#include <holdfast.h>\n#include "options.h"\n' >cli/main.c
+    printf '#include "claim.h"\n#include "client.h"\n' >src/lock.c
+    printf '#include "backend/table.h"\n' >src/client.c
+    echo '#include "conn.h"' >src/backend/redis/redis.c
+    check || { echo "self-test: the right tree was refused" && exit 1; }
+
+    while read -r file header; do
+        cp "$file" kept 2>/dev/null || : >kept
+        echo "#include \"$header\"" >>"$file"
+        if check >complaint; then
+            echo "self-test: $file including $header was not noticed"
+            exit 1
+        fi
+        grep -q "^$file must not include" complaint
+        cp kept "$file"
+    done <<'WRONG'
+cli/main.c ../src/client.h
+cli/main.c holdfast/backend.h
+src/lock.c backend/redis/conn.h
+src/lock.c backend/table.h
+src/claim.c world.h
+src/backend/memory.c ../client.h
+src/backend/memory.c ../lock.h
+src/backend/redis/redis.c ../../waiters.h
+src/backend/redis/redis.c ../sql/wake.h
+src/backend/sql/sqlite.c ../../keeper.h
+src/backend/sql/sqlite.c ../redis/conn.h
+include/holdfast.h ../src/claim.h
+WRONG
+    echo "self-test: every wrong include was found"
+}
+
+case ${1-} in
+--self-test) self_test ;;
+'') cd "$(dirname "$0")/.." && check ;;
+*) echo "usage: tools/check-includes.sh [--self-test]" >&2 && exit 2 ;;
+esac

@@ -1,0 +1,118 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# setup.sh build|test|check - installs what is missing, through apt.
+#
+# Quick when nothing is missing, and silent then.  Servers are installed for
+# their programs only: their services are neither started nor enabled, so that
+# nobody finds a Redis on his standard port because he ran our tests.
+set -eu
+
+# package, the command it brings (- for none), what we want it for
+build_needs() {
+    cat <<'LIST'
+gcc             gcc           compiles
+libc6-dev       -             headers of the C library
+cmake           cmake         configures the build
+ninja-build     ninja         runs the build
+pkg-config      pkg-config    finds the stores' libraries
+libsqlite3-dev  -             the embedded store
+libhiredis-dev  -             the redis store
+libssl-dev      -             TLS for the redis store
+LIST
+}
+
+test_needs() {
+    build_needs
+    cat <<'LIST'
+libcmocka-dev       -             unit tests
+bats                bats          tests of the command
+redis-server        redis-server  private servers for the tests
+redis-tools         redis-cli     looks at them from outside
+openssl             openssl       certificates for the tests of TLS
+procps              pgrep         tests that look for surviving processes
+clang               clang         the fuzzer
+libclang-rt-14-dev  -             the fuzzer's run-time
+LIST
+}
+
+check_needs() {
+    cat <<'LIST'
+clang-format  clang-format  the layout of the code
+shellcheck    shellcheck    the shell scripts
+LIST
+}
+
+installed() { # package command
+    if [ "$2" != - ] && command -v "$2" >/dev/null; then
+        return 0
+    fi
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+missing() {
+    while read -r package command why; do
+        installed "$package" "$command" || echo "$package $why"
+    done
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    else
+        sudo "$@"
+    fi
+}
+
+# As root, with the packages as arguments.  A policy that forbids starting is
+# respected if there is one, and otherwise there is ours for the moment.
+# shellcheck disable=SC2016
+install_script='
+    set -eu
+    policy=/usr/sbin/policy-rc.d
+    log=$(mktemp)
+    trap "rm -f $log" EXIT
+    if [ ! -e $policy ]; then
+        trap "rm -f $log $policy" EXIT
+        printf "#!/bin/sh\nexit 101\n" >$policy
+        chmod 755 $policy
+    fi
+    trap "exit 1" INT TERM HUP
+    export DEBIAN_FRONTEND=noninteractive
+    get() {
+        apt-get install -y -q --no-install-recommends "$@" >$log 2>&1
+    }
+    # Old package lists fail, or name files that the mirror no longer has.
+    get "$@" || { apt-get update -q >$log 2>&1 && get "$@"; } || {
+        tail -n 20 $log >&2
+        exit 1
+    }
+    case " $* " in *" redis-server "*)
+        update-rc.d redis-server disable >/dev/null 2>&1 || :
+        systemctl disable redis-server >/dev/null 2>&1 || :
+    esac
+'
+
+case ${1-} in
+build | test | check) what=$1 ;;
+*) echo "usage: tools/setup.sh build|test|check" >&2 && exit 2 ;;
+esac
+
+list=$("${what}_needs" | missing)
+[ -n "$list" ] || exit 0
+packages=$(echo "$list" | cut -d ' ' -f 1 | tr '\n' ' ')
+
+if ! command -v apt-get >/dev/null ||
+    { [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; }; then
+    echo "setup: cannot install packages here (no apt-get, or neither root" \
+        "nor sudo)." >&2
+    echo "setup: please install, by these or similar names: $packages" >&2
+    exit 1
+fi
+
+echo "setup: installing through apt:"
+echo "$list" | while read -r package why; do
+    printf '    %-20s %s\n' "$package" "$why"
+done
+# shellcheck disable=SC2086
+as_root sh -c "$install_script" setup $packages

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * table.c - the one list of stores.
+ *
+ * A store that needs a big client library is a module, holdfast/holdfast-X.so
+ * beside the library itself, loaded when an address first asks for it: who
+ * uses one store does not install, load or trust the others.  The static
+ * library has everything in it. */
+#include "table.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../err.h"
+
+extern const hf_backend_ops hf__memory_ops;
+#ifdef HF_WITH_SQLITE
+extern const hf_backend_ops hf__sqlite_ops;
+#endif
+#ifdef HF_WITH_REDIS
+extern const hf_backend_ops hf__redis_ops;
+#endif
+
+typedef struct store {
+    const char *scheme;
+    const hf_backend_ops *ops; /* NULL: in the module, or not built */
+    const char *module;
+    const char *package; /* what to install when it is missing */
+} store;
+
+#ifdef HF_WITH_SQLITE
+#define SQLITE &hf__sqlite_ops
+#else
+#define SQLITE NULL
+#endif
+#ifdef HF_WITH_REDIS
+#define REDIS &hf__redis_ops
+#else
+#define REDIS NULL
+#endif
+
+static const store stores[] = {
+    {"memory", &hf__memory_ops, NULL, NULL},
+    {"sqlite", SQLITE, NULL, "libsqlite3-dev, and build holdfast again"},
+    {"redis", REDIS, "redis", "the module holdfast-redis"},
+    {"redis+unix", REDIS, "redis", "the module holdfast-redis"},
+};
+
+enum { N_STORES = sizeof stores / sizeof stores[0] };
+
+/* The folder of modules beside the object that this code is in. */
+static void module_path(char *buf, size_t size, const char *module) {
+    Dl_info info = {0};
+    const char *slash;
+
+    dladdr((const void *)&stores, &info);
+    slash = info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
+    snprintf(buf, size, "%.*s/holdfast/holdfast-%s.so",
+             slash ? (int)(slash - info.dli_fname) : 1,
+             slash ? info.dli_fname : ".", module);
+}
+
+static int load(const hf_backend_ops **ret, const store *s, hf_error *err) {
+    char path[4096];
+    void *object;
+    const hf_module *found;
+
+    module_path(path, sizeof path, s->module);
+    object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!object)
+        return hf__fail(err, HF_ENO_STORE,
+                        "the store '%s' is not installed: install %s (%s)",
+                        s->scheme, s->package, dlerror());
+    found = dlsym(object, HF_MODULE_SYMBOL);
+    if (!found || found->abi != HF_MODULE_ABI)
+        return hf__fail(err, HF_ENO_STORE,
+                        "%s belongs to another version of holdfast", path);
+    *ret = found->ops;
+    return HF_OK;
+}
+
+int hf__table_find(const hf_backend_ops **ret, const char *scheme,
+                   hf_error *err) {
+    for (int i = 0; i < N_STORES; i++) {
+        if (strcmp(stores[i].scheme, scheme) != 0)
+            continue;
+        if (stores[i].ops) {
+            *ret = stores[i].ops;
+            return HF_OK;
+        }
+        if (stores[i].module)
+            return load(ret, &stores[i], err);
+        return hf__fail(err, HF_ENO_STORE,
+                        "the store '%s' is not in this build: install %s",
+                        scheme, stores[i].package);
+    }
+    return hf__fail(err, HF_ENO_STORE,
+                    "holdfast " HF_VERSION " has no store '%s'; it has: %s",
+                    scheme, hf_stores());
+}
+
+const char *hf_stores(void) {
+#ifdef HF_WITH_SQLITE
+    return "sqlite redis redis+unix memory";
+#else
+    return "redis redis+unix memory";
+#endif
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * client.c - opening a store by its address, and closing it. */
+#include "client.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/table.h"
+#include "err.h"
+#include "identity.h"
+#include "options.h"
+#include "uri.h"
+
+enum { LEASE_MS = 30000, TIMEOUT_MS = 3000, PATIENCE_MS = 15000 };
+
+/* ---- what the backend calls -------------------------------------------- */
+
+static void on_woken(void *core, hf_kind kind, const char *name) {
+    hf_client *client = core;
+
+    hf__spots_woken(&client->spots, kind, name);
+}
+
+static void on_unreleased(void *core, const char *name, int code) {
+    hf__client_event(core, HF_EVENT_UNRELEASED, name, 0, code);
+}
+
+void hf__client_event(hf_client *client, hf_event_kind kind, const char *name,
+                      uint64_t token, int code) {
+    hf_event event = {.kind = kind,
+                      .name = name + strlen(client->prefix),
+                      .token = token,
+                      .code = code};
+
+    if (client->on_event)
+        client->on_event(client->event_arg, &event);
+}
+
+int hf__check_process(const hf_client *client, hf_error *err) {
+    if (client->generation == hf__generation())
+        return HF_OK;
+    return hf__fail(err, HF_EFORKED,
+                    "this client was opened before fork: open one of your own "
+                    "in the child");
+}
+
+/* ---- settings ---------------------------------------------------------- */
+
+static int or_default(int value, int otherwise) {
+    return value ? value : otherwise;
+}
+
+/* A duration from the address, where the program has set none. */
+static int from_uri(int *value, const hf_uri *uri, const char *key,
+                    hf_error *err) {
+    const char *text = hf_uri_get(uri, key);
+    char *end;
+    long ms;
+
+    if (!text || *value)
+        return HF_OK;
+    ms = strtol(text, &end, 10);
+    if (end != text && strcmp(end, "s") == 0)
+        ms *= 1000;
+    else if (end == text || (*end && strcmp(end, "ms") != 0))
+        ms = -1;
+    if (ms < 1 || ms > INT32_MAX)
+        return hf__fail(err, HF_EURI,
+                        "%s=%s in the store's address: write milliseconds, "
+                        "as in 1500 or 30s",
+                        key, text);
+    *value = (int)ms;
+    return HF_OK;
+}
+
+static int check_settings(const hf_options *o, hf_error *err) {
+    if (o->lease_ms < 0 || o->renew_ms < 0 || o->timeout_ms < 0 ||
+        o->patience_ms < 0)
+        return hf__fail(err, HF_EUSAGE,
+                        "hf_options: a duration is negative (lease %d, renew "
+                        "%d, timeout %d, patience %d ms)",
+                        o->lease_ms, o->renew_ms, o->timeout_ms,
+                        o->patience_ms);
+    if (o->lease_ms && o->lease_ms < 10)
+        return hf__fail(err, HF_EUSAGE,
+                        "hf_options.lease_ms is %d: at least 10 ms make sense",
+                        o->lease_ms);
+    if (o->renew_ms && o->renew_ms >= or_default(o->lease_ms, LEASE_MS))
+        return hf__fail(err, HF_EUSAGE,
+                        "renewing every %d ms cannot keep a lease of %d ms",
+                        o->renew_ms, or_default(o->lease_ms, LEASE_MS));
+    return HF_OK;
+}
+
+static int configure(hf_client *client, const hf_uri *uri, hf_options o,
+                     hf_error *err) {
+    const char *prefix = hf_uri_get(uri, "hf_prefix");
+    int rc;
+
+    if ((rc = from_uri(&o.lease_ms, uri, "hf_ttl", err)) ||
+        (rc = from_uri(&o.timeout_ms, uri, "hf_timeout", err)) ||
+        (rc = check_settings(&o, err)))
+        return rc;
+    client->lease_ms = or_default(o.lease_ms, LEASE_MS);
+    client->renew_ms = or_default(o.renew_ms, client->lease_ms / 3);
+    client->patience_ms = or_default(o.patience_ms, PATIENCE_MS);
+    client->on_event = o.on_event;
+    client->event_arg = o.event_arg;
+    client->prefix = strdup(prefix ? prefix : "");
+    if (!client->prefix)
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    if (strlen(client->prefix) > HF_NAME_MAX / 2)
+        return hf__fail(err, HF_EURI, "hf_prefix has more than %d bytes",
+                        HF_NAME_MAX / 2);
+    hf__identity_make(&client->host.identity, o.host, o.why);
+    client->host.timeout_ms = or_default(o.timeout_ms, TIMEOUT_MS);
+    client->host.spin_us = o.spin_us > 0 ? o.spin_us : 0;
+    client->host.woken = on_woken;
+    client->host.unreleased = on_unreleased;
+    client->host.core = client;
+    return HF_OK;
+}
+
+/* ---- opening ----------------------------------------------------------- */
+
+static int open_backend(hf_client *client, const hf_uri *uri, hf_wrap_fn *wrap,
+                        void *arg, hf_error *err) {
+    const char *trace = getenv("HOLDFAST_TRACE");
+    const hf_backend_ops *ops;
+    hf_time by = hf__after_ms(client->host.timeout_ms);
+    int rc;
+
+    if ((rc = hf__table_find(&ops, uri->scheme, err)) ||
+        (rc = hf__uri_check_params(uri, ops->params, err)) ||
+        (rc = ops->open(&client->be, uri, &client->host, by, err)))
+        return rc;
+    if (wrap)
+        client->be = wrap(arg, client->be);
+    if (client->be && trace && strcmp(trace, "1") == 0)
+        client->be = hf__trace_wrap(NULL, client->be);
+    return client->be ? HF_OK : hf__fail_plain(err, HF_ENO_MEMORY);
+}
+
+static void destroy(hf_client *client) {
+    hf__keeper_free(client->keeper);
+    if (client->be)
+        client->be->ops->close(client->be, false);
+    hf__spots_free(&client->spots);
+    free(client->prefix);
+    free(client);
+}
+
+int hf__open_wrapped(hf_client **ret, const char *address,
+                     const hf_options *options, hf_wrap_fn *wrap, void *arg,
+                     hf_error *err) {
+    hf_client *client = NULL;
+    hf_uri *uri = NULL;
+    hf_options o;
+    int rc;
+
+    *ret = NULL;
+    if ((rc = hf__options_copy(&o, sizeof o, options, "hf_options", err)) ||
+        (rc = hf_uri_parse(&uri, address, err)))
+        goto out;
+    client = calloc(1, sizeof *client);
+    if (!client || hf__spots_init(&client->spots) < 0 ||
+        hf__keeper_new(&client->keeper, client) < 0) {
+        rc = hf__fail_plain(err, HF_ENO_MEMORY);
+        goto out;
+    }
+    client->generation = hf__generation();
+    if ((rc = configure(client, uri, o, err)) ||
+        (rc = open_backend(client, uri, wrap, arg, err)))
+        goto out;
+    *ret = client;
+out:
+    hf_uri_free(uri);
+    if (rc < 0 && client)
+        destroy(client);
+    return rc;
+}
+
+int hf_open(hf_client **ret, const char *uri, const hf_options *options,
+            hf_error *err) {
+    char embedded[4096];
+
+    err = err ? err : &(hf_error){0};
+    if (!ret)
+        return hf__fail(err, HF_EUSAGE, "hf_open: ret is NULL");
+    if (!uri)
+        uri = getenv("HOLDFAST_STORE");
+    if (!uri || !uri[0]) {
+        hf_default_store(embedded, sizeof embedded);
+        uri = embedded;
+    }
+    return hf__open_wrapped(ret, uri, options, NULL, NULL, err);
+}
+
+void hf_close(hf_client *client) {
+    if (!client)
+        return;
+    if (hf__check_process(client, NULL) == HF_OK)
+        destroy(client);
+    else /* the threads are the parent's, and so is every mutex they held */
+        client->be->ops->close(client->be, true);
+}
+
+/* ---- what passes through ----------------------------------------------- */
+
+const char *hf_store(const hf_client *client) {
+    return client ? client->be->ops->where(client->be) : "";
+}
+
+unsigned hf_can(const hf_client *client, hf_kind kind) {
+    if (!client || kind < 0 || kind >= HF_KINDS)
+        return 0;
+    return client->be->ops->can(client->be, kind);
+}
+
+/* Hides the prefix from the caller, and what has another one. */
+typedef struct listing {
+    const char *prefix;
+    hf_place_fn *fn;
+    void *arg;
+} listing;
+
+static void without_prefix(void *arg, const hf_place *place) {
+    const listing *l = arg;
+    size_t n = strlen(l->prefix);
+    hf_place shown = *place;
+
+    if (strncmp(place->name, l->prefix, n) != 0)
+        return;
+    shown.name += n;
+    l->fn(l->arg, &shown);
+}
+
+int hf_list(hf_client *client, const char *name, hf_place_fn *fn, void *arg,
+            hf_error *err) {
+    char full[HF_NAME_MAX + 1];
+    listing l = {.fn = fn, .arg = arg};
+    int rc;
+
+    err = err ? err : &(hf_error){0};
+    if (!client || !fn)
+        return hf__fail(err, HF_EUSAGE, "hf_list: %s is NULL",
+                        client ? "fn" : "client");
+    l.prefix = client->prefix;
+    if ((rc = hf__check_process(client, err)) ||
+        (name && (rc = hf__check_name(client, name, err))))
+        return rc;
+    if (name)
+        snprintf(full, sizeof full, "%s%s", client->prefix, name);
+    return client->be->ops->list(client->be, name ? full : NULL, without_prefix,
+                                 &l, hf__after_ms(client->host.timeout_ms),
+                                 err);
+}
+
+int hf_examine(hf_client *client, hf_fact_fn *fn, void *arg, hf_error *err) {
+    int rc;
+
+    err = err ? err : &(hf_error){0};
+    if (!client || !fn)
+        return hf__fail(err, HF_EUSAGE, "hf_examine: %s is NULL",
+                        client ? "fn" : "client");
+    if ((rc = hf__check_process(client, err)))
+        return rc;
+    return client->be->ops->examine(client->be, fn, arg,
+                                    hf__after_ms(client->host.timeout_ms), err);
+}
+
+const char *hf_version(void) {
+    return HF_VERSION;
+}

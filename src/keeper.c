@@ -1,0 +1,682 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * keeper.c - keeps leases alive, and says so when it cannot.
+ *
+ * Two threads per client, each started when first needed.  The *clock* thread
+ * never touches the store: it knows by our own clock when a hold is due for
+ * renewal and when it is over, and it runs the callbacks.  The *renewer* talks
+ * to the store, all that is due in one call.  They are apart because a silent
+ * store must not keep us from telling a holder in time that it has lost.
+ *
+ * A renewal that fails is not a loss.  The hold is in doubt until held_until,
+ * and we try again; only when that moment passes, by our clock, is it lost.
+ * That is early rather than late: the store counts from when it heard us, we
+ * count from before we spoke, and allow for clocks that run at different
+ * rates.
+ *
+ * Order of locks: keeper mu, spots mu, spot mu.  Nothing of ours is locked
+ * while a callback or a verb of the store runs. */
+#include "keeper.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "err.h"
+
+/* A change of state to be told, or (lock NULL by then) to be forgotten. */
+typedef struct notice {
+    struct notice *next;
+    hf_hold *hold; /* holds a reference */
+    hf_state state;
+    int why;
+} notice;
+
+enum {
+    BATCH = 1024,       /* holds in one renewal */
+    GIVE_BACK_MS = 500, /* for one try: live holds wait meanwhile */
+    CLOSE_MS = 1000     /* for all that is left at the end */
+};
+
+/* What is due, copied, so that owners may release meanwhile. */
+typedef struct batch {
+    size_t n;
+    hf_hold *holds[BATCH]; /* with a reference each */
+    hf_claim claims[BATCH];
+    hf_claim *pointers[BATCH];
+    size_t n_unwanted;
+    hf_hold *unwanted[BATCH]; /* to be given back; likewise */
+} batch;
+
+struct hf_keeper {
+    hf_client *client;
+    batch *batch; /* the renewer's */
+    pthread_mutex_t mu;
+    pthread_cond_t clock_cond, renewer_cond, call_cond;
+    pthread_t clock_thread, renewer_thread;
+    bool clock_runs, renewer_runs, stopping;
+
+    hf_hold **heap; /* slots 1 … n by due; slot 0 unused */
+    size_t n, cap;
+    hf_time clock_until; /* the clock thread sleeps until then */
+
+    /* Slots spoken for by grants asked for or being released, so that none of
+     * them can fail for want of memory: n + promised <= cap. */
+    atomic_size_t promised;
+
+    hf_hold *ready, **ready_end; /* for the renewer, oldest first */
+
+    hf_time announce_at; /* when our record is due; HF_NEVER: not yet */
+    notice *notices, **notices_end;
+    const hf_lock *calling; /* whose callback runs */
+};
+
+/* ---- holds ------------------------------------------------------------- */
+
+hf_hold *hf__hold_new(hf_spot *spot) {
+    hf_hold *h = calloc(1, sizeof *h);
+
+    if (!h)
+        return NULL;
+    h->spot = hf__spot_keep(spot);
+    h->claim.name = h->spot->name;
+    h->claim.kind = spot->kind;
+    h->claim.mode = HF_EXCLUSIVE;
+    atomic_init(&h->refs, 1);
+    h->renew_at = h->ends_at = HF_NEVER;
+    return h;
+}
+
+static hf_hold *keep(hf_hold *h) {
+    atomic_fetch_add(&h->refs, 1);
+    return h;
+}
+
+void hf__hold_put(hf_spots *spots, hf_hold *h) {
+    if (atomic_fetch_sub(&h->refs, 1) > 1)
+        return;
+    hf__spot_put(spots, h->spot);
+    free(h);
+}
+
+/* ---- the heap ---------------------------------------------------------- */
+
+static void put_at(hf_keeper *k, size_t slot, hf_hold *h) {
+    k->heap[slot] = h;
+    h->slot = slot;
+}
+
+static void sift(hf_keeper *k, size_t slot) {
+    hf_hold *h = k->heap[slot];
+
+    while (slot > 1 && k->heap[slot / 2]->due > h->due) {
+        put_at(k, slot, k->heap[slot / 2]);
+        slot /= 2;
+    }
+    for (size_t child; (child = slot * 2) <= k->n; slot = child) {
+        if (child < k->n && k->heap[child + 1]->due < k->heap[child]->due)
+            child++;
+        if (k->heap[child]->due >= h->due)
+            break;
+        put_at(k, slot, k->heap[child]);
+    }
+    put_at(k, slot, h);
+}
+
+static void remove_from_heap(hf_keeper *k, hf_hold *h) {
+    size_t slot = h->slot;
+    hf_hold *last = k->heap[k->n--];
+
+    h->slot = 0;
+    if (last == h)
+        return;
+    put_at(k, slot, last);
+    sift(k, slot);
+}
+
+/* A hold that was given back is owned by the heap. */
+static void end(hf_keeper *k, hf_hold *h) {
+    remove_from_heap(k, h);
+    if (h->given_back)
+        hf__hold_put(&k->client->spots, h);
+}
+
+/* Wakes the clock thread only if it would sleep too long: with leases of
+ * seconds that is once in a while, not once per lock. */
+static void look_by(hf_keeper *k, hf_time at) {
+    if (at < k->clock_until)
+        pthread_cond_signal(&k->clock_cond);
+}
+
+static void schedule(hf_keeper *k, hf_hold *h) {
+    hf_time until = atomic_load(&h->held_until);
+
+    h->due = hf__sooner(hf__sooner(h->renew_at, until), h->ends_at);
+    if (!h->slot) {
+        k->heap[++k->n] = h;
+        h->slot = k->n;
+    }
+    sift(k, h->slot);
+    look_by(k, h->due);
+}
+
+/* ---- changes of state -------------------------------------------------- */
+
+static void signal_fd(int fd) {
+    uint64_t one = 1;
+
+    if (fd >= 0)
+        while (write(fd, &one, sizeof one) < 0 && errno == EINTR)
+            ;
+}
+
+static void note(hf_keeper *k, hf_hold *h, hf_state state, int why) {
+    notice *told = malloc(sizeof *told);
+
+    if (!told)
+        return; /* the state and the descriptor still tell */
+    *told = (notice){.hold = keep(h), .state = state, .why = why};
+    *k->notices_end = told;
+    k->notices_end = &told->next;
+    pthread_cond_signal(&k->clock_cond);
+}
+
+static void lose(hf_keeper *k, hf_hold *h, int why) {
+    atomic_store(&h->state, HF_STATE_LOST);
+    h->why = why;
+    if (h->lock && h->lock->n_lost++ == 0)
+        signal_fd(h->lock->lost_fd);
+    note(k, h, HF_STATE_LOST, why);
+}
+
+/* By the store's own word, not by our clock. */
+static void take_away(hf_keeper *k, hf_hold *h) {
+    remove_from_heap(k, h);
+    lose(k, h, HF_ELOST);
+}
+
+hf_time hf__trusted_until(hf_time asked, int lease_ms) {
+    return asked + lease_ms * HF_MS - lease_ms * HF_MS / 100 - 2 * HF_MS;
+}
+
+static void renewed(hf_keeper *k, hf_hold *h, hf_time asked, int lease_ms) {
+    atomic_store(&h->held_until, hf__trusted_until(asked, lease_ms));
+    h->renew_at = h->renew_ms ? asked + h->renew_ms * HF_MS : HF_NEVER;
+    h->why = HF_OK;
+    if (atomic_load(&h->state) == HF_STATE_DOUBT) {
+        atomic_store(&h->state, HF_STATE_HELD);
+        note(k, h, HF_STATE_HELD, HF_OK);
+    }
+    schedule(k, h);
+}
+
+/* Soon again, but not at once: the store may be restarting. */
+static hf_time retry_time(const hf_hold *h) {
+    int ms = h->renew_ms / 4;
+
+    ms = ms < 20 ? 20 : ms > 1000 ? 1000 : ms;
+    return hf__now() + hf__jitter(ms * HF_MS);
+}
+
+static void not_renewed(hf_keeper *k, hf_hold *h, int why) {
+    h->renew_at = retry_time(h);
+    h->why = why;
+    if (atomic_load(&h->state) == HF_STATE_HELD) {
+        atomic_store(&h->state, HF_STATE_DOUBT);
+        note(k, h, HF_STATE_DOUBT, why);
+    }
+    schedule(k, h);
+}
+
+/* ---- the clock thread -------------------------------------------------- */
+
+/* Tells the holder, then lets whoever waits in this process go on.  Clock
+ * thread, mu held on entry and exit, not between. */
+static void deliver(hf_keeper *k, notice *told) {
+    hf_hold *h = told->hold;
+    hf_client *client = k->client;
+    hf_lock *lock = h->lock;
+    hf_state_fn *fn = lock ? lock->on_state : NULL;
+    void *arg = lock ? lock->state_arg : NULL;
+    static const hf_event_kind events[] = {[HF_STATE_HELD] = HF_EVENT_RENEWED,
+                                           [HF_STATE_DOUBT] = HF_EVENT_DOUBT,
+                                           [HF_STATE_LOST] = HF_EVENT_LOST};
+
+    k->calling = lock;
+    pthread_mutex_unlock(&k->mu);
+    if (fn)
+        fn(arg, lock, told->state, told->why);
+    hf__client_event(client, events[told->state], h->claim.name, h->claim.token,
+                     told->why);
+    if (told->state == HF_STATE_LOST) {
+        pthread_mutex_lock(&h->spot->mu);
+        hf__spot_nudge(h->spot);
+        pthread_mutex_unlock(&h->spot->mu);
+    }
+    hf__hold_put(&client->spots, h);
+    free(told);
+    pthread_mutex_lock(&k->mu);
+    k->calling = NULL;
+    pthread_cond_broadcast(&k->call_cond);
+}
+
+static void deliver_all(hf_keeper *k) {
+    while (k->notices) {
+        notice *told = k->notices;
+
+        k->notices = told->next;
+        if (!k->notices)
+            k->notices_end = &k->notices;
+        deliver(k, told);
+    }
+}
+
+static void *renewer_run(void *arg);
+
+/* Gives work to the renewer, which is started with its first piece. */
+static bool wake_renewer(hf_keeper *k) {
+    if (!k->batch)
+        k->batch = malloc(sizeof *k->batch);
+    if (!k->renewer_runs && k->batch &&
+        hf__world->thread_start(&k->renewer_thread, renewer_run, k) == 0)
+        k->renewer_runs = true;
+    pthread_cond_signal(&k->renewer_cond);
+    return k->renewer_runs;
+}
+
+static void push_ready(hf_keeper *k, hf_hold *h) {
+    if (h->is_ready)
+        return;
+    h->is_ready = true;
+    h->next_ready = NULL;
+    *k->ready_end = keep(h);
+    k->ready_end = &h->next_ready;
+}
+
+/* The reference goes to the caller. */
+static hf_hold *pop_ready(hf_keeper *k) {
+    hf_hold *h = k->ready;
+
+    if (!h)
+        return NULL;
+    k->ready = h->next_ready;
+    if (!k->ready)
+        k->ready_end = &k->ready;
+    h->is_ready = false;
+    return h;
+}
+
+static int ended_because(const hf_hold *h, hf_time now) {
+    if (now >= h->ends_at)
+        return HF_ETIMEOUT;
+    return h->why ? h->why : HF_ELOST;
+}
+
+/* The hold at the top is due: it ends, or it goes to the renewer. */
+static void act(hf_keeper *k, hf_hold *h, hf_time now) {
+    if (now >= atomic_load(&h->held_until) || now >= h->ends_at) {
+        if (!h->given_back)
+            lose(k, h, ended_because(h, now));
+        end(k, h);
+        return;
+    }
+    h->renew_at = HF_NEVER;
+    push_ready(k, h);
+    if (!wake_renewer(k))
+        h->renew_at = retry_time(h);
+    schedule(k, h);
+}
+
+static void *clock_run(void *arg) {
+    hf_keeper *k = arg;
+
+    pthread_mutex_lock(&k->mu);
+    while (!k->stopping) {
+        hf_time now = hf__now();
+
+        while (k->n && k->heap[1]->due <= now)
+            act(k, k->heap[1], now);
+        deliver_all(k);
+        if (k->announce_at <= now)
+            wake_renewer(k);
+        k->clock_until = k->n ? k->heap[1]->due : HF_NEVER;
+        if (k->announce_at > now)
+            k->clock_until = hf__sooner(k->clock_until, k->announce_at);
+        if (!k->stopping && !k->notices && k->clock_until > hf__now())
+            hf__world->wait(&k->clock_cond, &k->mu, k->clock_until);
+    }
+    deliver_all(k);
+    pthread_mutex_unlock(&k->mu);
+    return NULL;
+}
+
+/* ---- the renewer ------------------------------------------------------- */
+
+static void batch_add(batch *b, hf_hold *h) {
+    b->holds[b->n] = h;
+    b->claims[b->n] = h->claim;
+    b->claims[b->n].result = HF_EDOUBT;
+    b->pointers[b->n] = &b->claims[b->n];
+    b->n++;
+}
+
+/* A try may last a sixth of the shortest lease, so that several fit. */
+static hf_time renew_by(hf_keeper *k, const batch *b) {
+    int ms = k->client->host.timeout_ms;
+
+    for (size_t i = 0; i < b->n; i++)
+        if (b->claims[i].lease_ms / 6 < ms)
+            ms = b->claims[i].lease_ms / 6;
+    return hf__after_ms(ms < 50 ? 50 : ms);
+}
+
+/* mu held on entry and exit, not while the store is asked. */
+static void renew(hf_keeper *k, batch *b) {
+    hf_backend *be = k->client->be;
+    hf_time asked, by;
+    hf_error err;
+    int rc;
+
+    pthread_mutex_unlock(&k->mu);
+    by = renew_by(k, b);
+    asked = hf__now();
+    rc = be->ops->renew(be, b->pointers, b->n, by, &err);
+    pthread_mutex_lock(&k->mu);
+    for (size_t i = 0; i < b->n; i++) {
+        hf_hold *h = b->holds[i];
+        int result = b->claims[i].result;
+
+        if (!h->slot)
+            continue; /* released, or over, while we asked */
+        if (result == HF_OK) {
+            renewed(k, h, asked, b->claims[i].lease_ms);
+        } else if (result == HF_ELOST) {
+            take_away(k, h);
+        } else {
+            not_renewed(k, h, result < 0 ? result : rc);
+        }
+    }
+}
+
+/* Releases what nobody here wants any more.  mu as above. */
+static void give_back(hf_keeper *k, hf_hold *h, hf_time by) {
+    hf_backend *be = k->client->be;
+    hf_claim c = h->claim;
+    hf_error err;
+    int rc;
+
+    pthread_mutex_unlock(&k->mu);
+    rc = be->ops->release(be, &c, HF_RELEASE, NULL, by, &err);
+    pthread_mutex_lock(&k->mu);
+    if (!h->slot)
+        return; /* its lease ended meanwhile */
+    if (rc == HF_OK || rc == HF_ELOST) {
+        end(k, h);
+    } else {
+        h->renew_at = retry_time(h);
+        schedule(k, h);
+    }
+}
+
+/* What is ready, at most a batch of it, with the references. */
+static void gather(hf_keeper *k, batch *b) {
+    hf_hold *h;
+
+    b->n = b->n_unwanted = 0;
+    while (b->n < BATCH && b->n_unwanted < BATCH && (h = pop_ready(k)))
+        if (h->slot && !h->given_back)
+            batch_add(b, h);
+        else
+            b->unwanted[b->n_unwanted++] = h;
+}
+
+/* Live holds first: a store in trouble takes its time. */
+static void work_off(hf_keeper *k, batch *b) {
+    hf_spots *spots = &k->client->spots;
+
+    gather(k, b);
+    if (b->n)
+        renew(k, b);
+    for (size_t i = 0; i < b->n; i++)
+        hf__hold_put(spots, b->holds[i]);
+    for (size_t i = 0; i < b->n_unwanted; i++) {
+        if (b->unwanted[i]->slot)
+            give_back(k, b->unwanted[i], hf__after_ms(GIVE_BACK_MS));
+        hf__hold_put(spots, b->unwanted[i]);
+    }
+}
+
+/* Our record outlives two missed turns. */
+static void announce(hf_keeper *k) {
+    hf_client *client = k->client;
+    hf_error err;
+
+    k->announce_at = hf__now() + client->lease_ms / 3 * HF_MS;
+    look_by(k, k->announce_at);
+    pthread_mutex_unlock(&k->mu);
+    client->be->ops->announce(client->be, client->lease_ms,
+                              hf__after_ms(client->host.timeout_ms), &err);
+    pthread_mutex_lock(&k->mu);
+}
+
+static void *renewer_run(void *arg) {
+    hf_keeper *k = arg;
+
+    pthread_mutex_lock(&k->mu);
+    while (!k->stopping) {
+        if (k->ready)
+            work_off(k, k->batch);
+        else if (k->announce_at <= hf__now())
+            announce(k);
+        else
+            hf__world->wait(&k->renewer_cond, &k->mu, HF_NEVER);
+    }
+    pthread_mutex_unlock(&k->mu);
+    return NULL;
+}
+
+/* ---- what the core calls ----------------------------------------------- */
+
+int hf__keeper_new(hf_keeper **ret, hf_client *client) {
+    hf_keeper *k = calloc(1, sizeof *k);
+
+    if (!k)
+        return HF_ENO_MEMORY;
+    k->client = client;
+    k->clock_until = k->announce_at = HF_NEVER;
+    k->notices_end = &k->notices;
+    k->ready_end = &k->ready;
+    pthread_mutex_init(&k->mu, NULL);
+    pthread_cond_init(&k->clock_cond, NULL);
+    pthread_cond_init(&k->renewer_cond, NULL);
+    pthread_cond_init(&k->call_cond, NULL);
+    *ret = k;
+    return HF_OK;
+}
+
+static void stop_threads(hf_keeper *k) {
+    pthread_mutex_lock(&k->mu);
+    k->stopping = true;
+    pthread_cond_signal(&k->clock_cond);
+    pthread_cond_signal(&k->renewer_cond);
+    pthread_mutex_unlock(&k->mu);
+    if (k->clock_runs)
+        hf__world->thread_join(k->clock_thread);
+    if (k->renewer_runs)
+        hf__world->thread_join(k->renewer_thread);
+}
+
+void hf__keeper_free(hf_keeper *k) {
+    hf_time by = hf__after_ms(CLOSE_MS);
+    hf_spots *spots;
+    hf_hold *h;
+
+    if (!k)
+        return;
+    spots = &k->client->spots;
+    stop_threads(k);
+    pthread_mutex_lock(&k->mu);
+    while ((h = pop_ready(k)))
+        hf__hold_put(spots, h);
+    while (k->n) {
+        h = keep(k->heap[1]);
+        if (h->given_back && hf__now() < by)
+            give_back(k, h, by);
+        if (h->slot)
+            end(k, h);
+        hf__hold_put(spots, h);
+    }
+    pthread_mutex_unlock(&k->mu);
+    pthread_mutex_destroy(&k->mu);
+    pthread_cond_destroy(&k->clock_cond);
+    pthread_cond_destroy(&k->renewer_cond);
+    pthread_cond_destroy(&k->call_cond);
+    free(k->heap);
+    free(k->batch);
+    free(k);
+}
+
+/* Room for all that are there or spoken for. */
+static bool make_room(hf_keeper *k, size_t want) {
+    size_t cap = k->cap ? k->cap : 64;
+    hf_hold **wide;
+
+    while (cap < want)
+        cap *= 2;
+    if (cap == k->cap)
+        return true;
+    wide = realloc(k->heap, (cap + 1) * sizeof *wide);
+    if (!wide)
+        return false;
+    k->heap = wide;
+    k->cap = cap;
+    return true;
+}
+
+/* Others see who we are soon after we first ask for something, but a short
+ * errand need not pay for it. */
+static int start_clock(hf_keeper *k) {
+    int rc;
+
+    if (k->clock_runs)
+        return 0;
+    k->announce_at = hf__now() + 50 * HF_MS;
+    rc = hf__world->thread_start(&k->clock_thread, clock_run, k);
+    k->clock_runs = rc == 0;
+    return rc;
+}
+
+int hf__keeper_reserve(hf_keeper *k, hf_error *err) {
+    int rc = HF_OK, why;
+
+    pthread_mutex_lock(&k->mu);
+    if (!make_room(k, k->n + atomic_load(&k->promised) + 1))
+        rc = hf__fail_plain(err, HF_ENO_MEMORY);
+    else if ((why = start_clock(k)) != 0)
+        rc = hf__fail(err, HF_ESYSTEM, "cannot start the keeper's thread: %s",
+                      strerror(why));
+    else
+        atomic_fetch_add(&k->promised, 1);
+    pthread_mutex_unlock(&k->mu);
+    return rc;
+}
+
+void hf__keeper_settle(hf_keeper *k) {
+    atomic_fetch_sub(&k->promised, 1);
+}
+
+void hf__keeper_add(hf_keeper *k, hf_hold *h, hf_time asked) {
+    pthread_mutex_lock(&k->mu);
+    hf__keeper_settle(k);
+    atomic_store(&h->state, HF_STATE_HELD);
+    renewed(k, h, asked, h->claim.lease_ms);
+    pthread_mutex_unlock(&k->mu);
+}
+
+bool hf__keeper_drop(hf_keeper *k, hf_hold *h, int *why) {
+    bool lost;
+
+    pthread_mutex_lock(&k->mu);
+    if (h->slot)
+        remove_from_heap(k, h);
+    atomic_fetch_add(&k->promised, 1);
+    if (!hf__hold_lives(h) && atomic_load(&h->state) != HF_STATE_LOST)
+        lose(k, h, h->why ? h->why : HF_ELOST); /* the clock is just behind */
+    lost = atomic_load(&h->state) == HF_STATE_LOST;
+    *why = h->why;
+    pthread_mutex_unlock(&k->mu);
+    return lost;
+}
+
+void hf__keeper_extended(hf_keeper *k, hf_hold *h, hf_time asked,
+                         int lease_ms) {
+    pthread_mutex_lock(&k->mu);
+    h->claim.lease_ms = lease_ms;
+    if (h->slot)
+        renewed(k, h, asked, lease_ms);
+    pthread_mutex_unlock(&k->mu);
+}
+
+void hf__keeper_taken(hf_keeper *k, hf_hold *h) {
+    pthread_mutex_lock(&k->mu);
+    if (h->slot)
+        take_away(k, h);
+    pthread_mutex_unlock(&k->mu);
+}
+
+void hf__keeper_give_back(hf_keeper *k, hf_hold *h) {
+    pthread_mutex_lock(&k->mu);
+    hf__keeper_settle(k);
+    h->lock = NULL;
+    h->given_back = true;
+    h->ends_at = HF_NEVER;
+    atomic_store(&h->held_until, hf__now() + h->claim.lease_ms * HF_MS);
+    h->renew_at = hf__now();
+    schedule(k, h);
+    pthread_mutex_unlock(&k->mu);
+}
+
+void hf__keeper_detach(hf_keeper *k, hf_hold *h) {
+    pthread_mutex_lock(&k->mu);
+    h->lock = NULL;
+    pthread_mutex_unlock(&k->mu);
+}
+
+void hf__keeper_set_callback(hf_keeper *k, hf_lock *lock, hf_state_fn *fn,
+                             void *arg) {
+    pthread_mutex_lock(&k->mu);
+    lock->on_state = fn;
+    lock->state_arg = arg;
+    while (k->calling == lock &&
+           !pthread_equal(pthread_self(), k->clock_thread))
+        hf__world->wait(&k->call_cond, &k->mu, HF_NEVER);
+    pthread_mutex_unlock(&k->mu);
+}
+
+int hf__keeper_lost_fd(hf_keeper *k, hf_lock *lock) {
+    int fd;
+
+    pthread_mutex_lock(&k->mu);
+    if (lock->lost_fd < 0) {
+        lock->lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (lock->n_lost)
+            signal_fd(lock->lost_fd);
+    }
+    fd = lock->lost_fd;
+    pthread_mutex_unlock(&k->mu);
+    return fd < 0 ? HF_ESYSTEM : fd;
+}
+
+void hf__keeper_mourned(hf_keeper *k, hf_hold *h) {
+    hf_lock *lock = h->lock;
+    uint64_t was;
+
+    pthread_mutex_lock(&k->mu);
+    if (--lock->n_lost == 0 && lock->lost_fd >= 0)
+        while (read(lock->lost_fd, &was, sizeof was) < 0 && errno == EINTR)
+            ;
+    pthread_mutex_unlock(&k->mu);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * keeper.h - keeps leases alive, and says so when it cannot. */
+#ifndef HF_KEEPER_H
+#define HF_KEEPER_H
+
+#include <stdatomic.h>
+
+#include "waiters.h"
+
+typedef struct hf_keeper hf_keeper;
+
+/* A grant that this process has, from the asking to the end.
+ *
+ *       granted                renewal fails            held_until passes
+ *  new ────────► held ────────────────────────► doubt ────────────────► lost
+ *        _add     ▲             renewed            │         expire       ▲
+ *                 └────────────────────────────────┘                      │
+ *                     renewed OK                      the store says so ──┘ */
+struct hf_hold {
+    hf_claim claim;
+    hf_spot *spot;        /* holds a reference */
+    struct hf_hold *next; /* spot mu: other holds of the spot */
+    uint64_t who;         /* spot mu: thread or handle; 0: being released */
+    int count;            /* spot mu: re-entries */
+    int renew_ms;         /* 0: a fixed lease */
+    atomic_int refs;
+
+    /* Read by anybody, written under the keeper's mu. */
+    _Atomic hf_time held_until;
+    _Atomic int state; /* hf_state */
+
+    /* Keeper's mu. */
+    hf_lock *lock;    /* the handle it was taken through; NULL: detached */
+    size_t slot;      /* in the heap, from 1; 0: not in it */
+    hf_time due;      /* when the clock thread must look at it */
+    hf_time renew_at; /* HF_NEVER: not, or the renewer has it */
+    hf_time ends_at;  /* the longest hold allowed */
+    int why;          /* it is in doubt or lost */
+    struct hf_hold *next_ready; /* waits for the renewer */
+    bool is_ready;
+    bool given_back; /* nobody holds it any more; release until it is so */
+};
+
+hf_hold *hf__hold_new(hf_spot *spot);
+void hf__hold_put(hf_spots *spots, hf_hold *h);
+
+/* Still ours by our own clock: costs no lock. */
+static inline bool hf__hold_lives(const hf_hold *h) {
+    return atomic_load(&h->state) != HF_STATE_LOST &&
+           hf__now() < atomic_load(&h->held_until);
+}
+
+/* Until when a lease asked for at that moment may be believed in: the store's
+ * clock may run a hundredth faster than ours, and some time is left to act. */
+hf_time hf__trusted_until(hf_time asked, int lease_ms);
+
+int hf__keeper_new(hf_keeper **ret, hf_client *client);
+
+/* Joins the threads.  What was not given back yet is tried once more. */
+void hf__keeper_free(hf_keeper *k);
+
+/* Makes sure that a coming grant can be added: memory and thread.  Ended by
+ * _add, _give_back or _settle. */
+int hf__keeper_reserve(hf_keeper *k, hf_error *err);
+void hf__keeper_settle(hf_keeper *k);
+
+/* From now on the hold is watched and renewed.  `asked` is the moment before
+ * the request left. */
+void hf__keeper_add(hf_keeper *k, hf_hold *h, hf_time asked);
+
+/* Ends that, before its release is sent, but keeps its room: _settle or
+ * _give_back follow.  Tells whether it was lost, and why. */
+bool hf__keeper_drop(hf_keeper *k, hf_hold *h, int *why);
+
+/* A lease set anew by its owner. */
+void hf__keeper_extended(hf_keeper *k, hf_hold *h, hf_time asked, int lease_ms);
+
+/* The store told its owner that the hold is gone. */
+void hf__keeper_taken(hf_keeper *k, hf_hold *h);
+
+/* Takes over a claim that may still stand in the store although nobody here
+ * wants it: releases it until the store has answered or its lease is over.
+ * Takes the caller's reference. */
+void hf__keeper_give_back(hf_keeper *k, hf_hold *h);
+
+/* The hold outlives its handle: nothing is told through it any more. */
+void hf__keeper_detach(hf_keeper *k, hf_hold *h);
+
+/* The handle's callback; waits until the old one no longer runs. */
+void hf__keeper_set_callback(hf_keeper *k, hf_lock *lock, hf_state_fn *fn,
+                             void *arg);
+
+/* Opens the handle's descriptor of loss. */
+int hf__keeper_lost_fd(hf_keeper *k, hf_lock *lock);
+
+/* A lost hold is being released: perhaps its handle's descriptor falls. */
+void hf__keeper_mourned(hf_keeper *k, hf_hold *h);
+
+#endif

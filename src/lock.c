@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lock.c - the lock: re-entry, release, and what the owner may ask.
+ *
+ * Re-entry is counted here and never in the store, so that a repeated request
+ * cannot count twice.  On the wire every grant has an owner number of its own:
+ * a request of an earlier grant that arrives late finds nothing it could
+ * harm. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "err.h"
+#include "identity.h"
+#include "options.h"
+
+enum { LEAST_LEASE_MS = 10 };
+
+/* ---- making a handle --------------------------------------------------- */
+
+/* One UTF-8 character: its length, 0 if it is none or a control. */
+static size_t character(const unsigned char *s) {
+    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t n = s[0] < 0x80           ? 1 :
+               (s[0] & 0xe0) == 0xc0 ? 2 :
+               (s[0] & 0xf0) == 0xe0 ? 3 :
+               (s[0] & 0xf8) == 0xf0 ? 4 :
+                                       0;
+    unsigned code = s[0] & (0xffu >> (n + 1));
+
+    if (n == 1)
+        return s[0] >= 0x20 && s[0] != 0x7f;
+    for (size_t i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (s[i] & 0x3f);
+    }
+    if (n == 0 || code < least[n] || code > 0x10ffff ||
+        (code >= 0xd800 && code < 0xe000))
+        return 0;
+    return n;
+}
+
+int hf__check_name(const hf_client *client, const char *name, hf_error *err) {
+    size_t length = name ? strlen(name) : 0;
+    size_t most = HF_NAME_MAX - strlen(client->prefix);
+
+    if (length == 0)
+        return hf__fail(err, HF_ENAME, "the lock's name is empty");
+    if (length > most)
+        return hf__fail(err, HF_ENAME,
+                        "the lock's name has %zu bytes; at most %zu are "
+                        "allowed: '%.24s…'",
+                        length, most, name);
+    for (size_t i = 0, n; i < length; i += n) {
+        n = character((const unsigned char *)name + i);
+        if (n == 0)
+            return hf__fail(err, HF_ENAME,
+                            "byte %zu (0x%02x) of the lock's name is a "
+                            "control character or not UTF-8",
+                            i + 1, (unsigned char)name[i]);
+    }
+    return HF_OK;
+}
+
+static int check_duration(int ms, int least, const char *what, hf_error *err) {
+    if (ms != 0 && ms < least)
+        return hf__fail(err, HF_EUSAGE,
+                        "%s of %d ms: at least %d ms make sense", what, ms,
+                        least);
+    return HF_OK;
+}
+
+static int check_options(const hf_lock_options *o, hf_error *err) {
+    int rc;
+
+    if (o->kind < 0 || o->kind >= HF_KINDS)
+        return hf__fail(err, HF_EUSAGE, "there is no lock kind %d",
+                        (int)o->kind);
+    if (o->flags & ~(unsigned)(HF_OWNER_HANDLE | HF_POST_RELEASE))
+        return hf__fail(err, HF_EUSAGE, "unknown lock flags 0x%x", o->flags);
+    if ((rc = check_duration(o->lease_ms, LEAST_LEASE_MS, "lease_ms", err)) ||
+        (rc = check_duration(o->watchdog_ms, LEAST_LEASE_MS, "watchdog_ms",
+                             err)) ||
+        (rc = check_duration(o->renew_ms, 1, "renew_ms", err)) ||
+        (rc = check_duration(o->max_hold_ms, 1, "max_hold_ms", err)))
+        return rc;
+    if (o->lease_ms && (o->watchdog_ms || o->renew_ms))
+        return hf__fail(err, HF_EUSAGE,
+                        "lease_ms is a fixed lease; with watchdog_ms or "
+                        "renew_ms leave it 0");
+    return HF_OK;
+}
+
+/* The lease and its rhythm from the lock's own settings, or the client's. */
+static int set_lease(hf_lock *lock, const hf_lock_options *o, hf_error *err) {
+    const hf_client *client = lock->client;
+
+    lock->max_hold_ms = o->max_hold_ms;
+    if (o->lease_ms) {
+        lock->lease_ms = o->lease_ms;
+        return HF_OK;
+    }
+    lock->lease_ms = o->watchdog_ms ? o->watchdog_ms : client->lease_ms;
+    lock->renew_ms = o->renew_ms    ? o->renew_ms :
+                     o->watchdog_ms ? o->watchdog_ms / 3 :
+                                      client->renew_ms;
+    if (lock->renew_ms >= lock->lease_ms)
+        return hf__fail(err, HF_EUSAGE,
+                        "renewing every %d ms cannot keep a lease of %d ms",
+                        lock->renew_ms, lock->lease_ms);
+    return HF_OK;
+}
+
+static int attach_spot(hf_lock *lock, const char *name, hf_kind kind) {
+    hf_client *client = lock->client;
+    char full[HF_NAME_MAX + 1];
+
+    snprintf(full, sizeof full, "%s%s", client->prefix, name);
+    lock->spot = hf__spot_get(&client->spots, kind, full);
+    return lock->spot ? HF_OK : HF_ENO_MEMORY;
+}
+
+int hf_lock_new(hf_lock **ret, hf_client *client, const char *name,
+                const hf_lock_options *options, hf_error *err) {
+    static atomic_ullong last_handle;
+    hf_lock_options o;
+    hf_lock *lock;
+    int rc;
+
+    if (!ret || !client)
+        return hf__fail(err, HF_EUSAGE, "hf_lock_new: %s is NULL",
+                        ret ? "client" : "ret");
+    *ret = NULL;
+    if ((rc = hf__check_process(client, err)) ||
+        (rc =
+             hf__options_copy(&o, sizeof o, options, "hf_lock_options", err)) ||
+        (rc = check_options(&o, err)) ||
+        (rc = hf__check_name(client, name, err)))
+        return rc;
+    if (!(hf_can(client, o.kind) & HF_CAN_HOLD))
+        return hf__fail(err, HF_ECANNOT, "the store %s has no %s lock",
+                        hf_store(client),
+                        o.kind == HF_SIMPLE ? "simple" : "such");
+    lock = calloc(1, sizeof *lock);
+    if (!lock)
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    lock->client = client;
+    lock->flags = o.flags;
+    lock->lost_fd = -1;
+    if (o.flags & HF_OWNER_HANDLE) /* apart from the numbers of threads */
+        lock->who = UINT64_C(1) << 63 | (atomic_fetch_add(&last_handle, 1) + 1);
+    if ((rc = set_lease(lock, &o, err))) {
+        free(lock);
+        return rc;
+    }
+    if (attach_spot(lock, name, o.kind) < 0) {
+        free(lock);
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    }
+    *ret = lock;
+    return HF_OK;
+}
+
+/* ---- acquire ----------------------------------------------------------- */
+
+static uint64_t who_asks(const hf_lock *lock) {
+    return lock->who ? lock->who : hf__thread_number();
+}
+
+/* The owner comes again: HF_BUSY when it does not hold yet. */
+static int reenter(hf_lock *lock, uint64_t who, hf_error *err) {
+    hf_spot *spot = lock->spot;
+    int rc = HF_BUSY;
+
+    pthread_mutex_lock(&spot->mu);
+    hf_hold *h = hf__hold_of(spot, who);
+    if (h && hf__hold_lives(h)) {
+        h->count++;
+        rc = HF_OK;
+    } else if (h) {
+        rc = HF_ELOST;
+    }
+    pthread_mutex_unlock(&spot->mu);
+    if (rc == HF_ELOST)
+        hf__fail(err, rc,
+                 "lock '%s' was held by the caller and lost: release it "
+                 "before taking it again",
+                 hf_lock_name(lock));
+    return rc;
+}
+
+static hf_hold *new_hold(hf_lock *lock, uint64_t who) {
+    hf_client *client = lock->client;
+    hf_hold *h = hf__hold_new(lock->spot);
+
+    if (!h)
+        return NULL;
+    h->lock = lock;
+    h->who = who;
+    h->count = 1;
+    h->renew_ms = lock->renew_ms;
+    h->claim.lease_ms = lock->lease_ms;
+    h->claim.owner = atomic_fetch_add(&client->last_owner, 1) + 1;
+    if (lock->spot->kind == HF_SIMPLE)
+        hf__world->random(h->claim.nonce, sizeof h->claim.nonce);
+    return h;
+}
+
+int hf_lock_acquire(hf_lock *lock, int wait_ms, hf_error *err) {
+    uint64_t who;
+    hf_hold *h;
+    int rc;
+
+    err = err ? err : &(hf_error){0};
+    if (!lock)
+        return hf__fail(err, HF_EUSAGE, "hf_lock_acquire: lock is NULL");
+    if (wait_ms < HF_FOREVER)
+        return hf__fail(err, HF_EUSAGE,
+                        "a wait of %d ms: use HF_FOREVER (-1) to wait for ever",
+                        wait_ms);
+    if ((rc = hf__check_process(lock->client, err)))
+        return rc;
+    who = who_asks(lock);
+    rc = reenter(lock, who, err);
+    if (rc != HF_BUSY)
+        return rc;
+    h = new_hold(lock, who);
+    if (!h)
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    rc = hf__acquire(lock, h, hf__after_ms(wait_ms), wait_ms != 0, err);
+    if (rc == HF_OK && lock->client->on_event)
+        hf__client_event(lock->client, HF_EVENT_GRANTED, lock->spot->name,
+                         hf_lock_token(lock), HF_OK);
+    return rc;
+}
+
+int hf_lock_try(hf_lock *lock, hf_error *err) {
+    return hf_lock_acquire(lock, 0, err);
+}
+
+void hf_lock_cancel(hf_lock *lock) {
+    if (!lock || hf__check_process(lock->client, NULL))
+        return;
+    pthread_mutex_lock(&lock->spot->mu);
+    hf__spot_cancel(lock->spot, lock);
+    pthread_mutex_unlock(&lock->spot->mu);
+}
+
+/* ---- release ----------------------------------------------------------- */
+
+/* Counts one hold down.  HF_OK: it was the last, *ret is the caller's to end
+ * and keeps others of this process waiting until then.  HF_BUSY: some are
+ * left. */
+static int count_down(hf_lock *lock, uint64_t who, hf_hold **ret) {
+    hf_spot *spot = lock->spot;
+    int rc = HF_ENOT_OWNER;
+
+    pthread_mutex_lock(&spot->mu);
+    hf_hold *h = hf__hold_of(spot, who);
+    if (h && --h->count > 0) {
+        rc = atomic_load(&h->state) == HF_STATE_LOST ? HF_ELOST : HF_BUSY;
+    } else if (h) {
+        h->who = 0;
+        *ret = h;
+        rc = HF_OK;
+    }
+    pthread_mutex_unlock(&spot->mu);
+    return rc;
+}
+
+/* Takes the hold out of its spot and lets the next in. */
+static void unlink_hold(hf_spot *spot, hf_hold *h) {
+    pthread_mutex_lock(&spot->mu);
+    hf_hold **link = &spot->holds;
+    while (*link != h)
+        link = &(*link)->next;
+    *link = h->next;
+    hf__spot_nudge(spot);
+    pthread_mutex_unlock(&spot->mu);
+}
+
+static int tell_store(hf_client *client, hf_hold *h, hf_how how,
+                      hf_error *err) {
+    hf_time by = hf__after_ms(client->host.timeout_ms);
+
+    return client->be->ops->release(client->be, &h->claim, how, NULL, by, err);
+}
+
+static int lost_before(hf_lock *lock, int why, hf_error *err) {
+    return hf__fail(err, HF_ELOST, "lock '%s' was lost before its release: %s",
+                    hf_lock_name(lock), hf_strerror(why));
+}
+
+/* Ends a hold that count_down took.  One that was lost by our clock may still
+ * stand in the store, so that is told too; what was taken from us is not. */
+static int end_hold(hf_lock *lock, hf_hold *h, hf_how how, hf_error *err) {
+    hf_client *client = lock->client;
+    uint64_t token = h->claim.token;
+    int why, rc = HF_ELOST;
+    bool lost = hf__keeper_drop(client->keeper, h, &why);
+
+    if (lost) {
+        hf__keeper_mourned(client->keeper, h);
+        how = HF_RELEASE_POSTED;
+    }
+    if (!lost || why != HF_ELOST)
+        rc = tell_store(client, h, how, err);
+    hf__keeper_detach(client->keeper, h);
+    unlink_hold(lock->spot, h);
+    if (rc == HF_OK || rc == HF_ELOST || how == HF_RELEASE_AFTER) {
+        hf__keeper_settle(client->keeper);
+        hf__hold_put(&client->spots, h);
+    } else {
+        hf__keeper_give_back(client->keeper, h);
+    }
+    if (client->on_event)
+        hf__client_event(client,
+                         rc == HF_OK || rc == HF_ELOST ? HF_EVENT_RELEASED :
+                                                         HF_EVENT_UNRELEASED,
+                         lock->spot->name, token, rc);
+    if (lost || rc == HF_ELOST)
+        return lost_before(lock, lost ? why : HF_ELOST, err);
+    return rc;
+}
+
+static int not_owner(const hf_lock *lock, hf_error *err) {
+    return hf__fail(err, HF_ENOT_OWNER, "lock '%s' is not held by the caller",
+                    hf_lock_name(lock));
+}
+
+static int release(hf_lock *lock, hf_how how, int after_ms, hf_error *err) {
+    hf_hold *h = NULL;
+    int rc;
+
+    err = err ? err : &(hf_error){0};
+    if ((rc = hf__check_process(lock->client, err)))
+        return rc;
+    rc = count_down(lock, who_asks(lock), &h);
+    if (rc == HF_BUSY)
+        return HF_OK;
+    if (rc == HF_ENOT_OWNER)
+        return not_owner(lock, err);
+    if (rc == HF_ELOST)
+        return hf__fail(err, rc, "lock '%s' was lost", hf_lock_name(lock));
+    if (how == HF_RELEASE_AFTER)
+        h->claim.lease_ms = after_ms;
+    return end_hold(lock, h, how, err);
+}
+
+int hf_lock_release(hf_lock *lock, hf_error *err) {
+    if (!lock)
+        return hf__fail(err, HF_EUSAGE, "hf_lock_release: lock is NULL");
+    return release(
+        lock, lock->flags & HF_POST_RELEASE ? HF_RELEASE_POSTED : HF_RELEASE, 0,
+        err);
+}
+
+int hf_lock_release_after(hf_lock *lock, int ms, hf_error *err) {
+    if (!lock || ms < 0)
+        return hf__fail(err, HF_EUSAGE, "hf_lock_release_after: %s",
+                        lock ? "the time is negative" : "lock is NULL");
+    if (ms == 0)
+        return hf_lock_release(lock, err);
+    return release(lock, HF_RELEASE_AFTER, ms, err);
+}
+
+/* Every hold taken through the handle, whoever owns it. */
+static hf_hold *any_hold(hf_lock *lock) {
+    hf_spot *spot = lock->spot;
+
+    pthread_mutex_lock(&spot->mu);
+    hf_hold *h = spot->holds;
+    while (h && (h->who == 0 || h->lock != lock))
+        h = h->next;
+    if (h)
+        h->who = 0;
+    pthread_mutex_unlock(&spot->mu);
+    return h;
+}
+
+void hf_lock_free(hf_lock *lock) {
+    hf_client *client;
+    hf_error err;
+    hf_hold *h;
+
+    if (!lock)
+        return;
+    client = lock->client;
+    if (hf__check_process(client, NULL) == HF_OK) {
+        hf__keeper_set_callback(client->keeper, lock, NULL, NULL);
+        while ((h = any_hold(lock)))
+            end_hold(lock, h, HF_RELEASE, &err);
+        hf__spot_put(&client->spots, lock->spot);
+    }
+    if (lock->lost_fd >= 0)
+        close(lock->lost_fd);
+    free(lock);
+}
+
+/* ---- extend and force -------------------------------------------------- */
+
+/* The caller's hold with a reference, or NULL. */
+static hf_hold *borrow(hf_lock *lock) {
+    hf_hold *h;
+
+    if (!lock || hf__check_process(lock->client, NULL))
+        return NULL;
+    pthread_mutex_lock(&lock->spot->mu);
+    h = hf__hold_of(lock->spot, who_asks(lock));
+    if (h)
+        atomic_fetch_add(&h->refs, 1);
+    pthread_mutex_unlock(&lock->spot->mu);
+    return h;
+}
+
+static void give(hf_lock *lock, hf_hold *h) {
+    hf__hold_put(&lock->client->spots, h);
+}
+
+static int extend(hf_client *client, hf_hold *h, int lease_ms, hf_error *err) {
+    hf_backend *be = client->be;
+    hf_claim c = h->claim, *batch = &c;
+    hf_time asked = hf__now();
+    int rc;
+
+    if (!hf__hold_lives(h))
+        return HF_ELOST;
+    c.lease_ms = lease_ms;
+    rc = be->ops->renew(be, &batch, 1, hf__after_ms(client->host.timeout_ms),
+                        err);
+    if (rc == HF_OK && c.result == HF_ELOST) {
+        hf__keeper_taken(client->keeper, h);
+        return HF_ELOST;
+    }
+    if (rc == HF_OK)
+        hf__keeper_extended(client->keeper, h, asked, lease_ms);
+    return rc;
+}
+
+int hf_lock_extend(hf_lock *lock, int lease_ms, hf_error *err) {
+    hf_hold *h;
+    int rc;
+
+    err = err ? err : &(hf_error){0};
+    if (!lock || lease_ms < LEAST_LEASE_MS)
+        return hf__fail(err, HF_EUSAGE, "hf_lock_extend: %s",
+                        lock ? "the lease is too short" : "lock is NULL");
+    if ((rc = hf__check_process(lock->client, err)))
+        return rc;
+    h = borrow(lock);
+    if (!h)
+        return not_owner(lock, err);
+    rc = extend(lock->client, h, lease_ms, err);
+    give(lock, h);
+    if (rc == HF_ELOST)
+        hf__fail(err, rc, "lock '%s' was lost", hf_lock_name(lock));
+    return rc;
+}
+
+int hf_lock_force_release(hf_lock *lock, const char *owner, hf_error *err) {
+    hf_backend *be;
+    hf_claim c = {0};
+    int rc;
+
+    err = err ? err : &(hf_error){0};
+    if (!lock)
+        return hf__fail(err, HF_EUSAGE, "hf_lock_force_release: lock is NULL");
+    if ((rc = hf__check_process(lock->client, err)))
+        return rc;
+    be = lock->client->be;
+    c.name = lock->spot->name;
+    c.kind = lock->spot->kind;
+    return be->ops->release(be, &c, HF_RELEASE_FORCED, owner,
+                            hf__after_ms(lock->client->host.timeout_ms), err);
+}
+
+/* ---- what the owner may ask -------------------------------------------- */
+
+bool hf_lock_is_held(hf_lock *lock) {
+    hf_hold *h = borrow(lock);
+    bool held = h && hf__hold_lives(h);
+
+    if (h)
+        give(lock, h);
+    return held;
+}
+
+int64_t hf_lock_remaining_ms(hf_lock *lock) {
+    hf_hold *h = borrow(lock);
+    int64_t ms = 0;
+
+    if (!h)
+        return 0;
+    if (hf__hold_lives(h))
+        ms = (atomic_load(&h->held_until) - hf__now()) / HF_MS;
+    give(lock, h);
+    return ms > 0 ? ms : 0;
+}
+
+int hf_lock_holds(hf_lock *lock) {
+    hf_hold *h;
+    int count = 0;
+
+    if (!lock || hf__check_process(lock->client, NULL))
+        return 0;
+    pthread_mutex_lock(&lock->spot->mu);
+    h = hf__hold_of(lock->spot, who_asks(lock));
+    if (h && hf__hold_lives(h))
+        count = h->count;
+    pthread_mutex_unlock(&lock->spot->mu);
+    return count;
+}
+
+uint64_t hf_lock_token(hf_lock *lock) {
+    hf_hold *h = borrow(lock);
+    uint64_t token = 0;
+
+    if (!h)
+        return 0;
+    if (hf__hold_lives(h))
+        token = h->claim.token;
+    give(lock, h);
+    return token;
+}
+
+size_t hf_lock_owner(hf_lock *lock, char *buf, size_t size) {
+    hf_hold *h = borrow(lock);
+    int n;
+
+    if (h && hf__hold_lives(h))
+        n = snprintf(buf, size, "%s:%llu", lock->client->host.identity.client,
+                     (unsigned long long)h->claim.owner);
+    else
+        n = snprintf(buf, size, "%s", "");
+    if (h)
+        give(lock, h);
+    return (size_t)n;
+}
+
+const char *hf_lock_name(const hf_lock *lock) {
+    return lock ? lock->spot->name + strlen(lock->client->prefix) : "";
+}
+
+/* ---- loss -------------------------------------------------------------- */
+
+void hf_lock_on_state(hf_lock *lock, hf_state_fn *fn, void *arg) {
+    if (lock && hf__check_process(lock->client, NULL) == HF_OK)
+        hf__keeper_set_callback(lock->client->keeper, lock, fn, arg);
+}
+
+int hf_lock_lost_fd(hf_lock *lock) {
+    int rc;
+
+    if (!lock)
+        return HF_EUSAGE;
+    if ((rc = hf__check_process(lock->client, NULL)))
+        return rc;
+    return hf__keeper_lost_fd(lock->client->keeper, lock);
+}

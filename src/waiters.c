@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * waiters.c - spots and their queues. */
+#include "waiters.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_BUCKETS = 64 };
+
+/* FNV-1a. */
+static uint32_t hash_of(hf_kind kind, const char *name) {
+    uint32_t h = 2166136261u ^ (uint32_t)kind;
+
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * 16777619u;
+    return h;
+}
+
+static hf_spot **bucket_of(hf_spots *spots, uint32_t hash) {
+    return &spots->buckets[hash & (spots->n_buckets - 1)];
+}
+
+int hf__spots_init(hf_spots *spots) {
+    memset(spots, 0, sizeof *spots);
+    spots->buckets = calloc(FIRST_BUCKETS, sizeof(hf_spot *));
+    if (!spots->buckets)
+        return HF_ENO_MEMORY;
+    spots->n_buckets = FIRST_BUCKETS;
+    pthread_mutex_init(&spots->mu, NULL);
+    return HF_OK;
+}
+
+static void destroy(hf_spot *spot) {
+    pthread_mutex_destroy(&spot->mu);
+    free(spot);
+}
+
+void hf__spots_free(hf_spots *spots) {
+    if (!spots->buckets)
+        return;
+    for (size_t i = 0; i < spots->n_buckets; i++)
+        for (hf_spot *spot = spots->buckets[i], *next; spot; spot = next) {
+            next = spot->next;
+            destroy(spot);
+        }
+    free(spots->buckets);
+    pthread_mutex_destroy(&spots->mu);
+}
+
+/* Twice the buckets.  Failing costs only speed. */
+static void grow(hf_spots *spots) {
+    size_t n = spots->n_buckets * 2;
+    hf_spot **old = spots->buckets;
+    hf_spot **wide = calloc(n, sizeof(hf_spot *));
+
+    if (!wide)
+        return;
+    for (size_t i = 0; i < spots->n_buckets; i++)
+        for (hf_spot *spot = old[i], *next; spot; spot = next) {
+            hf_spot **b = &wide[spot->hash & (n - 1)];
+            next = spot->next;
+            spot->next = *b;
+            *b = spot;
+        }
+    spots->buckets = wide;
+    spots->n_buckets = n;
+    free(old);
+}
+
+static hf_spot *find(hf_spots *spots, hf_kind kind, const char *name,
+                     uint32_t hash) {
+    hf_spot *spot = *bucket_of(spots, hash);
+
+    while (spot && (spot->hash != hash || spot->kind != kind ||
+                    strcmp(spot->name, name) != 0))
+        spot = spot->next;
+    return spot;
+}
+
+static hf_spot *create(hf_kind kind, const char *name, uint32_t hash) {
+    size_t size = strlen(name) + 1;
+    hf_spot *spot = calloc(1, sizeof *spot + size);
+
+    if (!spot)
+        return NULL;
+    spot->kind = kind;
+    spot->hash = hash;
+    pthread_mutex_init(&spot->mu, NULL);
+    memcpy(spot->name, name, size);
+    return spot;
+}
+
+hf_spot *hf__spot_get(hf_spots *spots, hf_kind kind, const char *name) {
+    uint32_t hash = hash_of(kind, name);
+    hf_spot *spot;
+
+    pthread_mutex_lock(&spots->mu);
+    spot = find(spots, kind, name, hash);
+    if (!spot && (spot = create(kind, name, hash))) {
+        if (++spots->n > spots->n_buckets)
+            grow(spots);
+        spot->next = *bucket_of(spots, hash);
+        *bucket_of(spots, hash) = spot;
+    }
+    if (spot)
+        atomic_fetch_add(&spot->refs, 1);
+    pthread_mutex_unlock(&spots->mu);
+    return spot;
+}
+
+hf_spot *hf__spot_keep(hf_spot *spot) {
+    atomic_fetch_add(&spot->refs, 1);
+    return spot;
+}
+
+/* One reference less, unless it is the last. */
+static bool drop_one(hf_spot *spot) {
+    unsigned refs = atomic_load(&spot->refs);
+
+    while (refs > 1)
+        if (atomic_compare_exchange_weak(&spot->refs, &refs, refs - 1))
+            return true;
+    return false;
+}
+
+void hf__spot_put(hf_spots *spots, hf_spot *spot) {
+    if (drop_one(spot))
+        return;
+    pthread_mutex_lock(&spots->mu);
+    if (atomic_fetch_sub(&spot->refs, 1) > 1) {
+        pthread_mutex_unlock(&spots->mu);
+        return;
+    }
+    hf_spot **link = bucket_of(spots, spot->hash);
+    while (*link != spot)
+        link = &(*link)->next;
+    *link = spot->next;
+    spots->n--;
+    pthread_mutex_unlock(&spots->mu);
+    destroy(spot);
+}
+
+static void wake(hf_spot *spot) {
+    pthread_mutex_lock(&spot->mu);
+    hf__spot_nudge(spot);
+    pthread_mutex_unlock(&spot->mu);
+}
+
+void hf__spots_woken(hf_spots *spots, hf_kind kind, const char *name) {
+    pthread_mutex_lock(&spots->mu);
+    if (name) {
+        hf_spot *spot = find(spots, kind, name, hash_of(kind, name));
+        if (spot)
+            wake(spot);
+    } else {
+        for (size_t i = 0; i < spots->n_buckets; i++)
+            for (hf_spot *s = spots->buckets[i]; s; s = s->next)
+                wake(s);
+    }
+    pthread_mutex_unlock(&spots->mu);
+}
+
+void hf__waiter_join(hf_spot *spot, hf_waiter *w, const hf_lock *via) {
+    w->via = via;
+    w->woken = w->cancelled = false;
+    pthread_cond_init(&w->cond, NULL);
+    w->next = NULL;
+    w->prev = spot->last;
+    if (spot->last)
+        spot->last->next = w;
+    else
+        spot->first = w;
+    spot->last = w;
+}
+
+void hf__waiter_leave(hf_spot *spot, hf_waiter *w) {
+    bool was_first = spot->first == w;
+
+    *(w->prev ? &w->prev->next : &spot->first) = w->next;
+    *(w->next ? &w->next->prev : &spot->last) = w->prev;
+    pthread_cond_destroy(&w->cond);
+    if (was_first)
+        hf__spot_nudge(spot);
+}
+
+void hf__spot_nudge(hf_spot *spot) {
+    if (!spot->first)
+        return;
+    spot->first->woken = true;
+    pthread_cond_signal(&spot->first->cond);
+}
+
+void hf__spot_cancel(hf_spot *spot, const hf_lock *via) {
+    for (hf_waiter *w = spot->first; w; w = w->next)
+        if (w->via == via) {
+            w->cancelled = true;
+            pthread_cond_signal(&w->cond);
+        }
+}

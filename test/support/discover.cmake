@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+#
+# discover.cmake - asks a test program for its tests and writes them down for
+# CTest.  Run after every link; see test/CMakeLists.txt for the variables.
+get_filename_component(suite ${program} NAME)
+execute_process(COMMAND ${launcher} ${program} --list
+    OUTPUT_VARIABLE names RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${program} --list failed: ${status}")
+endif()
+string(REGEX REPLACE "\n" ";" names "${names}")
+
+set(text "")
+foreach(name ${names})
+    set(test "[==[${suite}.${name}]==]")
+    set(command "")
+    foreach(word ${launcher} ${program} ${name})
+        string(APPEND command " [==[${word}]==]")
+    endforeach()
+    string(APPEND text "add_test(${test}${command})\n"
+        "set_tests_properties(${test} PROPERTIES LABELS ${label}"
+        " TIMEOUT ${timeout} ENVIRONMENT [==[${environment}]==]"
+        " SKIP_REGULAR_EXPRESSION [==[\\[  SKIPPED \\]]==])\n")
+endforeach()
+file(WRITE ${listing} "${text}")

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stage.c - clients, locks and threads of a test, and their end. */
+#include "stage.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CLIENTS_MAX = 64, LOCKS_MAX = 512 };
+
+hf_error hf_test_error;
+
+static hf_client *clients[CLIENTS_MAX];
+static hf_lock *locks[LOCKS_MAX];
+static atomic_int threads; /* that may still use them */
+
+void hf_test_expect(int wanted, int got, const char *call, const char *file,
+                    int line) {
+    if (wanted == got)
+        return;
+    print_error("%s gave %s, not %s: %s\n", call, hf_error_name(got),
+                hf_error_name(wanted),
+                got < 0 ? hf_test_error.text : "(not an error)");
+    _fail(file, line);
+}
+
+/* ---- clients and locks ------------------------------------------------- */
+
+hf_client *hf_test_adopt(hf_client *client) {
+    for (int i = 0; i < CLIENTS_MAX; i++) {
+        if (clients[i] != NULL)
+            continue;
+        clients[i] = client;
+        return client;
+    }
+    fail_msg("more than %d clients", CLIENTS_MAX);
+    return NULL;
+}
+
+hf_client *hf_test_open(const char *uri, const hf_options *options) {
+    hf_client *client;
+    hf_expect(HF_OK, hf_open(&client, uri, options, ERR));
+    return hf_test_adopt(client);
+}
+
+hf_lock *hf_test_lock(hf_client *client, const char *name,
+                      const hf_lock_options *options) {
+    for (int i = 0; i < LOCKS_MAX; i++) {
+        if (locks[i] != NULL)
+            continue;
+        hf_expect(HF_OK, hf_lock_new(&locks[i], client, name, options, ERR));
+        return locks[i];
+    }
+    fail_msg("more than %d locks", LOCKS_MAX);
+    return NULL;
+}
+
+void hf_test_free(hf_lock *lock) {
+    for (int i = 0; i < LOCKS_MAX; i++)
+        if (locks[i] == lock)
+            locks[i] = NULL;
+    hf_lock_free(lock);
+}
+
+void hf_test_close(hf_client *client) {
+    for (int i = 0; i < CLIENTS_MAX; i++)
+        if (clients[i] == client)
+            clients[i] = NULL;
+    hf_close(client);
+}
+
+/* A test that failed may leave threads behind that use what it made; then
+ * nothing is freed, and the process ends soon. */
+void hf_test_clear(void) {
+    if (atomic_load(&threads) != 0)
+        return;
+    for (int i = 0; i < LOCKS_MAX; i++)
+        if (locks[i] != NULL)
+            hf_test_free(locks[i]);
+    for (int i = 0; i < CLIENTS_MAX; i++)
+        if (clients[i] != NULL)
+            hf_test_close(clients[i]);
+}
+
+typedef struct census {
+    int holders, waiters;
+} census;
+
+static void count(void *arg, const hf_place *place) {
+    census *seen = arg;
+    if (place->holds)
+        seen->holders++;
+    else
+        seen->waiters++;
+}
+
+int hf_test_holders(hf_client *client, const char *name) {
+    census seen = {0, 0};
+    hf_expect(HF_OK, hf_list(client, name, count, &seen, ERR));
+    return seen.holders;
+}
+
+int hf_test_waiters(hf_client *client, const char *name) {
+    census seen = {0, 0};
+    hf_expect(HF_OK, hf_list(client, name, count, &seen, ERR));
+    return seen.waiters;
+}
+
+bool hf_test_is_told(hf_lock *lock) {
+    struct pollfd p = {.fd = hf_lock_lost_fd(lock), .events = POLLIN};
+    assert_true(p.fd >= 0);
+    return poll(&p, 1, 0) == 1;
+}
+
+/* ---- threads ----------------------------------------------------------- */
+
+typedef struct errand {
+    int (*call)(hf_lock *, hf_error *);
+    hf_lock *lock;
+    int result;
+} errand;
+
+static void *run_errand(void *arg) {
+    errand *e = arg;
+    e->result = e->call(e->lock, NULL);
+    return NULL;
+}
+
+int hf_test_elsewhere(int (*call)(hf_lock *, hf_error *), hf_lock *lock) {
+    errand e = {call, lock, 0};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, run_errand, &e), 0);
+    pthread_join(thread, NULL);
+    return e.result;
+}
+
+static void *acquire_and_keep(void *arg) {
+    hf_test_thread *t = arg;
+    int64_t began = hf_test_now_ms();
+    atomic_store(&t->tid, gettid());
+    t->result = hf_lock_acquire(t->lock, t->wait_ms, &t->err);
+    t->took_ms = hf_test_now_ms() - began;
+    t->token = hf_lock_token(t->lock);
+    atomic_store(&t->answered, true);
+    while (sem_wait(&t->let_go) != 0 && errno == EINTR)
+        ;
+    t->released =
+        t->result == HF_OK ? hf_lock_release(t->lock, &t->err) : HF_OK;
+    return NULL;
+}
+
+void hf_test_begin(hf_test_thread *t, hf_lock *lock, int wait_ms) {
+    memset(t, 0, sizeof *t);
+    t->lock = lock;
+    t->wait_ms = wait_ms;
+    sem_init(&t->let_go, 0, 0);
+    atomic_fetch_add(&threads, 1);
+    assert_int_equal(pthread_create(&t->thread, NULL, acquire_and_keep, t), 0);
+    hf_test_eventually(atomic_load(&t->answered) ||
+                           hf_test_asleep(atomic_load(&t->tid)),
+                       HF_TEST_LONG);
+}
+
+int hf_test_answer(hf_test_thread *t) {
+    hf_test_eventually(atomic_load(&t->answered), HF_TEST_LONG);
+    if (t->result < 0)
+        hf_test_error = t->err;
+    return t->result;
+}
+
+int hf_test_end(hf_test_thread *t) {
+    hf_test_answer(t);
+    sem_post(&t->let_go);
+    pthread_join(t->thread, NULL);
+    atomic_fetch_sub(&threads, 1);
+    sem_destroy(&t->let_go);
+    if (t->released < 0)
+        hf_test_error = t->err;
+    return t->released;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stage.h - what a test about locks is written with.
+ *
+ * Clients and locks that are made here are freed at the end of the test,
+ * whatever becomes of it.  hf_expect prints the library's own words when an
+ * answer is not the one that was wanted.  Main thread only, but for what is
+ * said to be otherwise. */
+#ifndef HF_TEST_STAGE_H
+#define HF_TEST_STAGE_H
+
+#include "holdfast.h"
+#include "wait.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+/* Options in one word: HF_CLIENT_WITH(.lease_ms = 500). */
+#define HF_CLIENT_WITH(...)                                                    \
+    (&(hf_options){.size = sizeof(hf_options), __VA_ARGS__})
+#define HF_LOCK_WITH(...)                                                      \
+    (&(hf_lock_options){.size = sizeof(hf_lock_options), __VA_ARGS__})
+
+/* What the last call that got ERR had to say. */
+extern hf_error hf_test_error;
+#define ERR (&hf_test_error)
+
+#define hf_expect(wanted, call)                                                \
+    hf_test_expect((wanted), (call), #call, __FILE__, __LINE__)
+void hf_test_expect(int wanted, int got, const char *call, const char *file,
+                    int line);
+
+/* Both must succeed. */
+hf_client *hf_test_open(const char *uri, const hf_options *options);
+hf_lock *hf_test_lock(hf_client *client, const char *name,
+                      const hf_lock_options *options);
+
+/* A client opened in another way is freed here as well. */
+hf_client *hf_test_adopt(hf_client *client);
+
+/* Earlier than the end of the test. */
+void hf_test_free(hf_lock *lock);
+void hf_test_close(hf_client *client);
+
+/* The end of the test. */
+void hf_test_clear(void);
+
+/* How many hold, how many wait for `name` (NULL: for anything), as the store
+ * sees it. */
+int hf_test_holders(hf_client *client, const char *name);
+int hf_test_waiters(hf_client *client, const char *name);
+
+/* Whether lost_fd is readable. */
+bool hf_test_is_told(hf_lock *lock);
+
+/* ---- somebody else ----------------------------------------------------- */
+
+/* A call made by another thread, which has ended when this returns. */
+int hf_test_elsewhere(int (*call)(hf_lock *, hf_error *), hf_lock *lock);
+
+/* A thread that acquires, keeps the lock until it is told to let go, and
+ * releases it. */
+typedef struct hf_test_thread {
+    pthread_t thread;
+    hf_lock *lock;
+    int wait_ms;
+    _Atomic pid_t tid;
+    atomic_bool answered; /* result, err, token and took_ms are there */
+    int result;
+    hf_error err;
+    uint64_t token;
+    int64_t took_ms;
+    int released; /* what release answered */
+    sem_t let_go;
+} hf_test_thread;
+
+/* Starts it.  Returns when the thread has its answer, or sleeps. */
+void hf_test_begin(hf_test_thread *t, hf_lock *lock, int wait_ms);
+
+/* Waits for the answer to acquire; fails the test after HF_TEST_LONG. */
+int hf_test_answer(hf_test_thread *t);
+
+/* Lets it release and end; what release answered. */
+int hf_test_end(hf_test_thread *t);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wait.h - waiting for an event, never for a while.
+ *
+ * A test says what it waits for and how long it would bear to; it goes on the
+ * moment the thing is there.  The bounds only tell a hang from a slow machine
+ * and are meant to be generous. */
+#ifndef HF_TEST_WAIT_H
+#define HF_TEST_WAIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <cmocka.h>
+
+#define HF_TEST_LONG 20000 /* ms: nobody waits that long unless it hangs */
+
+int64_t hf_test_now_ms(void); /* CLOCK_BOOTTIME, as the library counts */
+
+/* The breath between two looks. */
+void hf_test_breathe(void);
+
+/* Looks until `condition` holds; fails the test after `ms`. */
+#define hf_test_eventually(condition, ms)                                      \
+    do {                                                                       \
+        int64_t hf_by_ = hf_test_now_ms() + (ms);                              \
+        while (!(condition)) {                                                 \
+            if (hf_test_now_ms() > hf_by_)                                     \
+                fail_msg("not within %d ms: %s", (int)(ms), #condition);       \
+            hf_test_breathe();                                                 \
+        }                                                                      \
+    } while (0)
+
+/* The contrary: looks for `ms` and fails as soon as it does not hold.  For
+ * what must last, such as a lease that is kept alive. */
+#define hf_test_throughout(condition, ms)                                      \
+    do {                                                                       \
+        int64_t hf_by_ = hf_test_now_ms() + (ms);                              \
+        do {                                                                   \
+            if (!(condition))                                                  \
+                fail_msg("did not last: %s", #condition);                      \
+            hf_test_breathe();                                                 \
+        } while (hf_test_now_ms() < hf_by_);                                   \
+    } while (0)
+
+/* Skips the test with a printed reason unless the thing it needs is there. */
+#define hf_test_need(condition, what)                                          \
+    do {                                                                       \
+        if (!(condition)) {                                                    \
+            print_message("skipped: %s\n", (what));                            \
+            skip();                                                            \
+        }                                                                      \
+    } while (0)
+
+/* Does the thread `tid` of this process sleep?  Two looks in a row, since
+ * everybody sleeps for a moment on the way to where he really waits. */
+bool hf_test_asleep(pid_t tid);
+
+/* How many descriptors are open and how many threads run in this process. */
+int hf_test_descriptors(void);
+int hf_test_threads(void);
+
+/* Can the program be started by its name? */
+bool hf_test_installed(const char *program);
+
+#endif

@@ -5,9 +5,9 @@
  *     scheme://[user[:password]@]host[:port][,host[:port]...][/path][?key=value&...]
  *
  * The grammar of every store is here, also of those that are not built: what
- * can be opened is for the table of stores to say.  Aliases end here; whoever
- * comes after sees one scheme per store, one name per parameter, and a flag
- * for TLS.
+ * can be opened is for the table of stores to say.  What else a store demands
+ * of its address, and aliases of parameters, follow in uri_rules.c; whoever
+ * comes after sees one scheme per store and a flag for TLS.
  *
  * Two rules are stricter than the RFC's.  An '@' stands once, before the hosts;
  * any other must be escaped.  Whoever forgets to escape one in a password is
@@ -26,11 +26,10 @@
 enum { TEXT_MAX = 4096, PORT_MAX = 65535 };
 
 enum shape {
-    ONE_HOST,   /* //host/path                          */
-    MANY_HOSTS, /* //host,host/path                     */
-    LIBPQ,      /* the same, and hosts may be empty     */
-    A_SOCKET,   /* ///path, perhaps with a user         */
-    A_FILE,     /* a path, with or without ///          */
+    HOSTS,    /* //host,host/path                     */
+    LIBPQ,    /* the same, and hosts may be empty     */
+    A_SOCKET, /* ///path, perhaps with a user         */
+    A_FILE,   /* a path, with or without ///          */
     ANY_WORD
 };
 
@@ -43,50 +42,45 @@ struct scheme {
 static const struct scheme schemes[] = {
     {"sqlite", "sqlite", A_FILE, false},
     {"file", "sqlite", A_FILE, false},
-    {"redis", "redis", ONE_HOST, false},
-    {"rediss", "redis", ONE_HOST, true},
-    {"valkey", "redis", ONE_HOST, false},
-    {"valkeys", "redis", ONE_HOST, true},
-    {"redis+tls", "redis", ONE_HOST, true},
-    {"redis+ssl", "redis", ONE_HOST, true},
+    {"redis", "redis", HOSTS, false},
+    {"rediss", "redis", HOSTS, true},
+    {"valkey", "redis", HOSTS, false},
+    {"valkeys", "redis", HOSTS, true},
+    {"redis+tls", "redis", HOSTS, true},
+    {"redis+ssl", "redis", HOSTS, true},
     {"redis+unix", "redis+unix", A_SOCKET, false},
     {"redis-socket", "redis+unix", A_SOCKET, false},
     {"redis+uds", "redis+unix", A_SOCKET, false},
     {"redis+socket", "redis+unix", A_SOCKET, false},
     {"unix", "redis+unix", A_SOCKET, false},
-    {"redis+sentinel", "redis+sentinel", MANY_HOSTS, false},
-    {"redis-sentinel", "redis+sentinel", MANY_HOSTS, false},
-    {"rediss+sentinel", "redis+sentinel", MANY_HOSTS, true},
-    {"rediss-sentinel", "redis+sentinel", MANY_HOSTS, true},
-    {"redis+cluster", "redis+cluster", MANY_HOSTS, false},
-    {"redis-cluster", "redis+cluster", MANY_HOSTS, false},
-    {"rediss+cluster", "redis+cluster", MANY_HOSTS, true},
-    {"rediss-cluster", "redis+cluster", MANY_HOSTS, true},
-    {"redlock", "redlock", MANY_HOSTS, false},
-    {"redlocks", "redlock", MANY_HOSTS, true},
-    {"zk", "zk", MANY_HOSTS, false},
-    {"zookeeper", "zk", MANY_HOSTS, false},
-    {"kazoo", "zk", MANY_HOSTS, false},
-    {"zks", "zk", MANY_HOSTS, true},
-    {"etcd", "etcd", MANY_HOSTS, false},
-    {"etcds", "etcd", MANY_HOSTS, true},
-    {"etcd+http", "etcd", MANY_HOSTS, false},
-    {"etcd+https", "etcd", MANY_HOSTS, true},
-    {"etcd3+http", "etcd", MANY_HOSTS, false},
-    {"etcd3+https", "etcd", MANY_HOSTS, true},
+    {"redis+sentinel", "redis+sentinel", HOSTS, false},
+    {"redis-sentinel", "redis+sentinel", HOSTS, false},
+    {"rediss+sentinel", "redis+sentinel", HOSTS, true},
+    {"rediss-sentinel", "redis+sentinel", HOSTS, true},
+    {"redis+cluster", "redis+cluster", HOSTS, false},
+    {"redis-cluster", "redis+cluster", HOSTS, false},
+    {"rediss+cluster", "redis+cluster", HOSTS, true},
+    {"rediss-cluster", "redis+cluster", HOSTS, true},
+    {"redlock", "redlock", HOSTS, false},
+    {"redlocks", "redlock", HOSTS, true},
+    {"zk", "zk", HOSTS, false},
+    {"zookeeper", "zk", HOSTS, false},
+    {"kazoo", "zk", HOSTS, false},
+    {"zks", "zk", HOSTS, true},
+    {"etcd", "etcd", HOSTS, false},
+    {"etcds", "etcd", HOSTS, true},
+    {"etcd+http", "etcd", HOSTS, false},
+    {"etcd+https", "etcd", HOSTS, true},
+    {"etcd3+http", "etcd", HOSTS, false},
+    {"etcd3+https", "etcd", HOSTS, true},
     {"postgresql", "postgresql", LIBPQ, false},
     {"postgres", "postgresql", LIBPQ, false},
-    {"mariadb", "mariadb", ONE_HOST, false},
-    {"mysql", "mariadb", ONE_HOST, false},
+    {"mariadb", "mariadb", HOSTS, false},
+    {"mysql", "mariadb", HOSTS, false},
     {"memory", "memory", ANY_WORD, false},
 };
 
 #define N_SCHEMES (sizeof schemes / sizeof schemes[0])
-
-static bool is_redis(const hf_uri *uri) {
-    return strncmp(uri->scheme, "redis", 5) == 0 ||
-           strcmp(uri->scheme, "redlock") == 0;
-}
 
 /* ---- pieces of text ---------------------------------------------------- */
 
@@ -164,48 +158,15 @@ static bool has_control(const char *s) {
     return false;
 }
 
-static bool is_number(const char *s) {
-    return *s != '\0' && strspn(s, "0123456789") == strlen(s);
-}
-
 /* ---- parameters -------------------------------------------------------- */
 
-/* Other clients' names for what we call otherwise, on Redis. */
-static const char *const aliases[][2] = {
-    {"ssl_ca_certs", "tls_ca"},   {"ssl_certfile", "tls_cert"},
-    {"ssl_keyfile", "tls_key"},   {"ssl_cert_reqs", "tls_verify"},
-    {"verifyPeer", "tls_verify"}, {"database", "db"},
-};
-
-static const char *const verify_words[][2] = {
-    {"true", "full"}, {"required", "full"}, {"full", "full"},
-    {"ca", "ca"},     {"false", "none"},    {"none", "none"},
-};
-
-static int replace(char **text, const char *by, hf_error *err) {
+int hf__uri_replace(char **text, const char *by, hf_error *err) {
     char *copy = strdup(by);
     if (copy == NULL)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     free(*text);
     *text = copy;
     return HF_OK;
-}
-
-static int resolve_alias(const hf_uri *uri, hf_uri_param *param,
-                         hf_error *err) {
-    const char *key = NULL;
-    for (size_t i = 0; is_redis(uri) && i < sizeof aliases / sizeof *aliases;
-         i++)
-        if (strcmp(param->key, aliases[i][0]) == 0)
-            key = aliases[i][1];
-    if (key == NULL)
-        return HF_OK;
-    if (strcmp(key, "tls_verify") == 0)
-        for (size_t i = 0; i < sizeof verify_words / sizeof *verify_words; i++)
-            if (strcasecmp(param->value, verify_words[i][0]) == 0 &&
-                replace(&param->value, verify_words[i][1], err) != HF_OK)
-                return HF_ENO_MEMORY;
-    return replace(&param->key, key, err);
 }
 
 static int add_param(hf_uri *uri, span key, span value, hf_error *err) {
@@ -219,19 +180,12 @@ static int add_param(hf_uri *uri, span key, span value, hf_error *err) {
     int rc = decode(&param->key, key, err);
     if (rc == HF_OK)
         rc = decode(&param->value, value, err);
-    if (rc == HF_OK)
-        rc = resolve_alias(uri, param, err);
     if (rc != HF_OK)
         return rc;
     if (has_control(param->key) || param->key[0] == '\0')
         return hf__fail(err, HF_EURI,
                         "a parameter in the store's address has no name: "
                         "write ?key=value&key=value");
-    if (hf_uri_get(uri, param->key) != param->value)
-        return hf__fail(err, HF_EURI,
-                        "the parameter '%.60s' stands twice in the store's "
-                        "address: keep one",
-                        param->key);
     return HF_OK;
 }
 
@@ -333,15 +287,6 @@ static int parse_hosts(hf_uri *uri, enum shape shape, span from,
             return rc;
         more = skip(&from, ",");
     }
-    if (shape == ONE_HOST && uri->n_hosts > 1)
-        return hf__fail(
-            err, HF_EURI,
-            is_redis(uri) ?
-                "redis:// takes one host.  Several mean one of three "
-                "things, of different safety: redis+sentinel:// or "
-                "redis+cluster:// (failover), or redlock:// (a "
-                "majority of independent servers)" :
-                "this store's address takes one host");
     return HF_OK;
 }
 
@@ -365,84 +310,6 @@ static int parse_user(hf_uri *uri, span *authority, hf_error *err) {
 
 /* ---- the shapes -------------------------------------------------------- */
 
-static int same_host(const hf_uri_host *a, const hf_uri_host *b) {
-    int a_port = a->port != 0 ? a->port : 6379;
-    int b_port = b->port != 0 ? b->port : 6379;
-    return a_port == b_port && strcasecmp(a->host, b->host) == 0;
-}
-
-/* A member that is asked twice votes twice. */
-static int check_redlock(const hf_uri *uri, hf_error *err) {
-    for (size_t i = 0; i < uri->n_hosts; i++)
-        for (size_t j = 0; j < i; j++)
-            if (same_host(&uri->hosts[i], &uri->hosts[j]))
-                return hf__fail(err, HF_EURI,
-                                "redlock:// names the same server twice: a "
-                                "majority needs different ones");
-    return HF_OK;
-}
-
-static int check_database(const hf_uri *uri, hf_error *err) {
-    if (uri->path == NULL || is_number(uri->path))
-        return HF_OK;
-    return hf__fail(err, HF_EURI,
-                    "after the host of %s:// stands the number of a database "
-                    "or nothing: write %s://HOST/0; in a password write '/' "
-                    "as %%2F",
-                    uri->scheme, uri->scheme);
-}
-
-static void drop_param(hf_uri *uri, const char *key) {
-    size_t kept = 0;
-    for (size_t i = 0; i < uri->n_params; i++) {
-        if (strcmp(uri->params[i].key, key) != 0) {
-            uri->params[kept++] = uri->params[i];
-            continue;
-        }
-        free(uri->params[i].key);
-        free(uri->params[i].value);
-    }
-    uri->n_params = kept;
-}
-
-/* The master's name is the path, "mymaster" or "mymaster/0"; lettuce has it in
- * a parameter and only the database in the path. */
-static int settle_sentinel(hf_uri *uri, hf_error *err) {
-    const char *master = hf_uri_get(uri, "sentinelMasterId");
-    if (master != NULL) {
-        const char *db = uri->path != NULL ? uri->path : "";
-        size_t size = strlen(master) + strlen(db) + 2;
-        char *path = malloc(size);
-        if (path == NULL)
-            return hf__fail_plain(err, HF_ENO_MEMORY);
-        stpcpy(stpcpy(stpcpy(path, master), *db != '\0' ? "/" : ""), db);
-        free(uri->path);
-        uri->path = path;
-        drop_param(uri, "sentinelMasterId");
-    }
-    if (uri->path == NULL || uri->path[0] == '/' || uri->path[0] == '\0')
-        return hf__fail(err, HF_EURI,
-                        "redis+sentinel:// does not say which master: write "
-                        "redis+sentinel://HOST,HOST,HOST/MASTER");
-    return HF_OK;
-}
-
-static int settle_network(hf_uri *uri, hf_error *err) {
-    if (strcmp(uri->scheme, "redis+sentinel") == 0)
-        return settle_sentinel(uri, err);
-    int rc = is_redis(uri) ? check_database(uri, err) : HF_OK;
-    if (rc == HF_OK && strcmp(uri->scheme, "redlock") == 0)
-        rc = check_redlock(uri, err);
-    return rc;
-}
-
-/* May the host be left out?  Where a parameter names a socket instead. */
-static bool hostless(const hf_uri *uri, enum shape shape) {
-    return shape == LIBPQ || (strcmp(uri->scheme, "mariadb") == 0 &&
-                              (hf_uri_get(uri, "unix_socket") != NULL ||
-                               hf_uri_get(uri, "socket") != NULL));
-}
-
 static int parse_network(hf_uri *uri, enum shape shape, span from,
                          hf_error *err) {
     if (!skip(&from, "//"))
@@ -462,11 +329,9 @@ static int parse_network(hf_uri *uri, enum shape shape, span from,
     int rc = parse_user(uri, &authority, err);
     if (rc == HF_OK)
         rc = parse_params(uri, from, err);
-    if (rc == HF_OK && (authority.n > 0 || !hostless(uri, shape)))
+    if (rc == HF_OK && authority.n > 0)
         rc = parse_hosts(uri, shape, authority, err);
-    if (rc == HF_OK)
-        rc = decode_some(&uri->path, path, err);
-    return rc == HF_OK ? settle_network(uri, err) : rc;
+    return rc == HF_OK ? decode_some(&uri->path, path, err) : rc;
 }
 
 static int parse_socket(hf_uri *uri, span from, hf_error *err) {
@@ -481,47 +346,7 @@ static int parse_socket(hf_uri *uri, span from, hf_error *err) {
     skip(&from, "?");
     if (rc == HF_OK)
         rc = decode_some(&uri->path, path, err);
-    if (rc == HF_OK && (uri->path == NULL || uri->path[0] != '/'))
-        rc = hf__fail(err, HF_EURI,
-                      "redis+unix names a socket by its whole path, after "
-                      "three slashes: write redis+unix:///run/redis.sock");
     return rc == HF_OK ? parse_params(uri, from, err) : rc;
-}
-
-/* The file's name if it stands directly in the root folder, however many
- * slashes and dots lead there. */
-static const char *in_root(const char *path) {
-    if (*path != '/')
-        return NULL;
-    while (*path == '/' || (*path == '.' && path[1] == '/'))
-        path++;
-    return strchr(path, '/') == NULL ? path : NULL;
-}
-
-/* SQLAlchemy's sqlite:///locks.db is relative, everybody else's is absolute.
- * Nobody wants a database in the root folder, and a silently different file is
- * a silently different lock: hence refused. */
-static int settle_file(hf_uri *uri, hf_error *err) {
-    char *path = uri->path;
-    size_t n = path != NULL ? strlen(path) : 0;
-    if (n == 0 || path[n - 1] == '/')
-        return hf__fail(err, HF_EURI,
-                        "the store's address names no file: write "
-                        "sqlite:locks.db or sqlite:/var/lib/locks.db");
-    if (strcmp(path + strspn(path, "/"), ":memory:") == 0)
-        return hf__fail(err, HF_EURI,
-                        "a database in memory is seen by nobody else and "
-                        "locks nobody out: write sqlite:locks.db");
-    const char *name = in_root(path);
-    if (name != NULL)
-        return hf__fail(err, HF_EURI,
-                        "a database directly in / is refused: did you mean "
-                        "sqlite:%.150s?",
-                        name);
-    size_t slashes = strspn(path, "/");
-    if (slashes > 1)
-        memmove(path, path + slashes - 1, n - slashes + 2);
-    return HF_OK;
 }
 
 static int parse_file(hf_uri *uri, span from, hf_error *err) {
@@ -539,8 +364,6 @@ static int parse_file(hf_uri *uri, span from, hf_error *err) {
                         "none: did you mean sqlite:%.100s or "
                         "sqlite:///%.40s?",
                         uri->path, uri->path);
-    if (rc == HF_OK)
-        rc = settle_file(uri, err);
     return rc == HF_OK ? parse_params(uri, from, err) : rc;
 }
 
@@ -567,14 +390,12 @@ static bool is_key_value(const char *text) {
 }
 
 static int set_scheme(hf_uri *uri, const char *canonical, hf_error *err) {
-    return replace(&uri->scheme, canonical, err);
+    return hf__uri_replace(&uri->scheme, canonical, err);
 }
 
 static int parse_bare(hf_uri *uri, const char *text, hf_error *err) {
     int rc = set_scheme(uri, "sqlite", err);
-    if (rc == HF_OK)
-        rc = replace(&uri->path, text, err);
-    return rc == HF_OK ? settle_file(uri, err) : rc;
+    return rc == HF_OK ? hf__uri_replace(&uri->path, text, err) : rc;
 }
 
 static int parse_schemeless(hf_uri *uri, const char *text, hf_error *err) {
@@ -626,8 +447,7 @@ static int unknown_scheme(const char *text, size_t n, hf_error *err) {
 static int parse_shape(hf_uri *uri, enum shape shape, span rest,
                        hf_error *err) {
     switch (shape) {
-    case ONE_HOST:
-    case MANY_HOSTS:
+    case HOSTS:
     case LIBPQ:
         return parse_network(uri, shape, rest, err);
     case A_SOCKET:
@@ -680,9 +500,11 @@ int hf_uri_parse(hf_uri **ret, const char *text, hf_error *err) {
     hf_uri *uri = calloc(1, sizeof *uri);
     if (uri == NULL)
         return hf__fail_plain(err, HF_ENO_MEMORY);
-    rc = replace(&uri->text, text, err);
+    rc = hf__uri_replace(&uri->text, text, err);
     if (rc == HF_OK)
         rc = parse(uri, text, err);
+    if (rc == HF_OK)
+        rc = hf__uri_settle(uri, err);
     if (rc == HF_OK)
         *ret = uri;
     else

@@ -20,4 +20,9 @@ int hf__uri_check_params(const hf_uri *uri, const char *const *known,
  * number being seconds.  *ms stays as it was when there is none. */
 int hf__uri_ms(const hf_uri *uri, const char *key, int *ms, hf_error *err);
 
+/* Between the two halves of the parser: the rules of uri_rules.c, and a text of
+ * the address set anew. */
+int hf__uri_settle(hf_uri *uri, hf_error *err);
+int hf__uri_replace(char **text, const char *by, hf_error *err);
+
 #endif

@@ -29,8 +29,9 @@ libcmocka-dev       -             unit tests
 bats                bats          tests of the command
 redis-server        redis-server  private servers for the tests
 redis-tools         redis-cli     looks at them from outside
+python3-redis       -             shares its locks with ours in a test
 openssl             openssl       certificates for the tests of TLS
-procps              pgrep         tests that look for surviving processes
+python3             python3       terminals for the tests of the command
 clang               clang         the fuzzer
 libclang-rt-14-dev  -             the fuzzer's run-time
 LIST

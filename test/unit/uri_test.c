@@ -509,6 +509,7 @@ static void the_nearest_word_is_suggested_or_none(void **state) {
     assert_string_equal(hf__uri_suggest("renwe", known), "renew");
     assert_string_equal(hf__uri_suggest("zk3", known), "zk");
     assert_string_equal(hf__uri_suggest("release", known), "release");
+    assert_string_equal(hf__uri_suggest("acq", known), "acquire");
     assert_null(hf__uri_suggest("banana", known));
     assert_null(hf__uri_suggest("", known));
     assert_null(hf__uri_suggest("x", empty));

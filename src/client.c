@@ -55,24 +55,7 @@ static int or_default(int value, int otherwise) {
 /* A duration from the address, where the program has set none. */
 static int from_uri(int *value, const hf_uri *uri, const char *key,
                     hf_error *err) {
-    const char *text = hf_uri_get(uri, key);
-    char *end;
-    long ms;
-
-    if (!text || *value)
-        return HF_OK;
-    ms = strtol(text, &end, 10);
-    if (end != text && strcmp(end, "s") == 0)
-        ms *= 1000;
-    else if (end == text || (*end && strcmp(end, "ms") != 0))
-        ms = -1;
-    if (ms < 1 || ms > INT32_MAX)
-        return hf__fail(err, HF_EURI,
-                        "%s=%s in the store's address: write milliseconds, "
-                        "as in 1500 or 30s",
-                        key, text);
-    *value = (int)ms;
-    return HF_OK;
+    return *value ? HF_OK : hf__uri_ms(uri, key, value, err);
 }
 
 static int check_settings(const hf_options *o, hf_error *err) {

@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../err.h"
@@ -49,16 +50,18 @@ static const store stores[] = {
 
 enum { N_STORES = sizeof stores / sizeof stores[0] };
 
-/* The folder of modules beside the object that this code is in. */
-static void module_path(char *buf, size_t size, const char *module) {
-    Dl_info info = {0};
-    const char *slash;
+/* Beside the object that this code is in, wherever links to it stand. */
+static int module_path(char *buf, size_t size, const char *module) {
+    Dl_info info;
+    char *self, *slash;
 
-    dladdr((const void *)&stores, &info);
-    slash = info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
-    snprintf(buf, size, "%.*s/holdfast/holdfast-%s.so",
-             slash ? (int)(slash - info.dli_fname) : 1,
-             slash ? info.dli_fname : ".", module);
+    if (!dladdr(stores, &info) || !(self = realpath(info.dli_fname, NULL)))
+        return -1;
+    slash = strrchr(self, '/');
+    snprintf(buf, size, "%.*s/holdfast/holdfast-%s.so", (int)(slash - self),
+             self, module);
+    free(self);
+    return 0;
 }
 
 static int load(const hf_backend_ops **ret, const store *s, hf_error *err) {
@@ -66,7 +69,9 @@ static int load(const hf_backend_ops **ret, const store *s, hf_error *err) {
     void *object;
     const hf_module *found;
 
-    module_path(path, sizeof path, s->module);
+    if (module_path(path, sizeof path, s->module) < 0)
+        return hf__fail(err, HF_ESYSTEM,
+                        "cannot tell where libholdfast was loaded from");
     object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!object)
         return hf__fail(err, HF_ENO_STORE,

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sqlite.c - the verbs of the embedded store: many processes, one host, one
+ * file.
+ *
+ * A name is a row, and who waits for it is a line of rows, served in order
+ * (line.c).  Clients ring each other and see each other die (wake.c), so that
+ * nobody has to wait for a lease to end.
+ *
+ * Time in the file is CLOCK_BOOTTIME with the id of the boot, since nobody
+ * survives a reboot; steps of the wall clock do not matter.  Tokens are never
+ * below the wall clock, so that they still grow after a power loss that took
+ * the last rows with it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../../err.h"
+#include "clients.h"
+#include "line.h"
+#include "store.h"
+
+enum { BATCH = 500 }; /* renewals in a transaction: others want to write too */
+
+extern const hf_backend_ops hf__sqlite_ops;
+
+/* ---- waiting and holding ----------------------------------------------- */
+
+static int attempt(hf_backend *be, hf_claim *c, bool waits, hf_time by,
+                   hf_error *err) {
+    hf_embedded *s = (hf_embedded *)be;
+    int rc = hf__store_enter(s, by, err);
+
+    if (rc != HF_OK)
+        return rc;
+    rc = hf__line_attempt(s, c, waits, err);
+    hf__db_leave(s->db);
+    return rc;
+}
+
+/* Who waits in the line is rung; here we only begin to listen. */
+static int watch(hf_backend *be, const hf_claim *c, bool on, hf_time by,
+                 hf_error *err) {
+    hf_embedded *s = (hf_embedded *)be;
+    int rc;
+
+    if (!on) {
+        hf__wake_unwatch(s->wake, c);
+        return HF_OK;
+    }
+    rc = hf__store_enter(s, by, err);
+    if (rc != HF_OK)
+        return rc;
+    rc = hf__wake_appear(s->wake, err);
+    hf__db_leave(s->db);
+    return rc == HF_OK ? hf__wake_watch(s->wake, c, err) : rc;
+}
+
+/* ---- renew ------------------------------------------------------------- */
+
+static int renew_one(hf_embedded *s, hf_claim *c, hf_error *err) {
+    int rc = hf__store_run_on_grant(s, HF_QUERY_renew, c, err);
+
+    return rc == HF_OK && hf__db_changes(s->db) == 0 ? HF_ELOST : rc;
+}
+
+static int renew_batch(hf_embedded *s, hf_claim *const *claims, size_t n,
+                       hf_error *err) {
+    int rc = hf__db_begin(s->db, err);
+
+    if (rc != HF_OK)
+        return rc;
+    hf__store_tick(s);
+    for (size_t i = 0; i < n && (rc == HF_OK || rc == HF_ELOST); i++)
+        rc = claims[i]->result = renew_one(s, claims[i], err);
+    return hf__db_end(s->db, rc == HF_ELOST ? HF_OK : rc, err);
+}
+
+static int by_place(const void *a, const void *b) {
+    const hf_claim *const *x = a, *const *y = b;
+
+    return ((*x)->place > (*y)->place) - ((*x)->place < (*y)->place);
+}
+
+/* In the order of the rows, so that a page is written once for all of its
+ * rows.  NULL: no memory; any order will do. */
+static hf_claim **sorted(hf_claim *const *claims, size_t n) {
+    hf_claim **copy = malloc(n * sizeof(hf_claim *));
+
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy, claims, n * sizeof(hf_claim *));
+    qsort(copy, n, sizeof(hf_claim *), by_place);
+    return copy;
+}
+
+static int renew(hf_backend *be, hf_claim *const *claims, size_t n, hf_time by,
+                 hf_error *err) {
+    hf_embedded *s = (hf_embedded *)be;
+    hf_claim **copy = sorted(claims, n);
+    hf_claim *const *all = copy != NULL ? copy : claims;
+    int rc = hf__store_enter(s, by, err);
+    bool entered = rc == HF_OK;
+    size_t at = 0;
+
+    if (entered)
+        rc = hf__db_check_place(s->db, err);
+    while (rc == HF_OK && at < n) {
+        size_t size = n - at < BATCH ? n - at : BATCH;
+        rc = renew_batch(s, all + at, size, err);
+        if (rc == HF_OK)
+            at += size;
+    }
+    for (; at < n; at++)
+        all[at]->result = rc;
+    if (entered)
+        hf__db_leave(s->db);
+    free(copy);
+    return rc;
+}
+
+/* ---- release ----------------------------------------------------------- */
+
+static int free_held(hf_embedded *s, hf_claim *c, hf_error *err) {
+    sqlite3_stmt *st = hf__store_query(s, HF_QUERY_free, c, 0, err);
+    char next[37];
+    int rc;
+
+    if (st == NULL)
+        return err->code;
+    hf__store_bind_grant(st, c);
+    rc = hf__db_step(s->db, st, err);
+    if (rc < 0)
+        return rc;
+    if (rc == 0) /* perhaps it waits */
+        return hf__line_leave(s, c, err);
+    hf__store_copy_text(st, 0, next, sizeof next);
+    rc = hf__db_finish(s->db, st, err);
+    if (rc != HF_OK)
+        return rc;
+    c->place = 0;
+    if (next[0] != '\0')
+        hf__line_ring(s, c, next);
+    return HF_OK;
+}
+
+static int keep(hf_embedded *s, hf_claim *c, hf_error *err) {
+    int rc = hf__store_run_on_grant(s, HF_QUERY_keep, c, err);
+
+    if (rc == HF_OK && hf__db_changes(s->db) == 0)
+        return hf__line_leave(s, c, err);
+    if (rc == HF_OK)
+        c->place = 0;
+    return rc;
+}
+
+/* "client:owner", as the list shows it; false if it cannot be one. */
+static bool read_owner(const char *text, char client[37], uint64_t *owner) {
+    const char *colon = strrchr(text, ':');
+    char *end;
+
+    if (colon == NULL || colon - text > 36)
+        return false;
+    snprintf(client, 37, "%.*s", (int)(colon - text), text);
+    errno = 0;
+    *owner = strtoull(colon + 1, &end, 10);
+    return errno == 0 && end != colon + 1 && *end == '\0';
+}
+
+static int force(hf_embedded *s, hf_claim *c, const char *whose,
+                 hf_error *err) {
+    sqlite3_stmt *st = hf__store_query(s, HF_QUERY_force, c, 0, err);
+    char client[37] = "";
+    uint64_t owner = 0;
+    int rc;
+
+    if (st == NULL)
+        return err->code;
+    if (whose != NULL && !read_owner(whose, client, &owner))
+        return hf__fail(err, HF_EFREE, "%s does not hold %s", whose, c->name);
+    sqlite3_bind_int64(st, 3, (int64_t)owner);
+    sqlite3_bind_int64(st, 8, hf__world->wall_us());
+    if (whose != NULL)
+        sqlite3_bind_text(st, 9, client, -1, SQLITE_TRANSIENT);
+    else
+        sqlite3_bind_null(st, 9);
+    rc = hf__db_finish(s->db, st, err);
+    if (rc != HF_OK)
+        return rc;
+    if (hf__db_changes(s->db) == 0)
+        return hf__fail(err, HF_EFREE, "%s%s %s",
+                        whose != NULL ? whose : "nobody",
+                        whose != NULL ? " does not hold" : " holds", c->name);
+    hf__line_ring(s, c, NULL);
+    return HF_OK;
+}
+
+static int release(hf_backend *be, hf_claim *c, hf_how how, const char *whose,
+                   hf_time by, hf_error *err) {
+    hf_embedded *s = (hf_embedded *)be;
+    int rc = hf__store_enter(s, by, err);
+
+    if (rc != HF_OK)
+        return rc;
+    if (how == HF_RELEASE_FORCED)
+        rc = force(s, c, whose, err);
+    else if (hf__place_waits(c))
+        rc = hf__line_leave(s, c, err);
+    else
+        rc = how == HF_RELEASE_AFTER ? keep(s, c, err) : free_held(s, c, err);
+    hf__db_leave(s->db);
+    return rc;
+}
+
+/* ---- who is there ------------------------------------------------------ */
+
+static int announce(hf_backend *be, int lease_ms, hf_time by, hf_error *err) {
+    hf_embedded *s = (hf_embedded *)be;
+    int rc = hf__store_enter(s, by, err);
+
+    (void)lease_ms; /* the socket is the sign of life */
+    if (rc != HF_OK)
+        return rc;
+    rc = hf__wake_appear(s->wake, err);
+    if (rc == HF_OK)
+        rc = hf__clients_announce(s, err);
+    hf__db_leave(s->db);
+    return rc;
+}
+
+static int list(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,
+                hf_time by, hf_error *err) {
+    return hf__clients_list((hf_embedded *)be, name, fn, arg, by, err);
+}
+
+/* ---- the store itself -------------------------------------------------- */
+
+static unsigned can(const hf_backend *be, hf_kind kind) {
+    (void)be;
+    return kind == HF_LOCK ?
+               HF_CAN_HOLD | HF_CAN_ORDER | HF_CAN_WAKE | HF_CAN_NOTICE :
+               0;
+}
+
+static const char *where(const hf_backend *be) {
+    return ((const hf_embedded *)be)->where;
+}
+
+static void tell_place(const hf_embedded *s, hf_fact_fn *fn, void *arg) {
+    char text[80];
+    struct stat st;
+
+    fn(arg, HF_FACT, "file", s->file.path);
+    fn(arg, HF_FACT, "sqlite", sqlite3_libversion());
+    if (stat(s->file.path, &st) == 0) {
+        snprintf(text, sizeof text, "%04o, user %u, group %u%s",
+                 (unsigned)st.st_mode & 07777, (unsigned)st.st_uid,
+                 (unsigned)st.st_gid,
+                 s->file.mode == 0660 ? ", shared with the group" : "");
+        fn(arg, HF_FACT, "permissions", text);
+    }
+    if (s->file.network)
+        fn(arg, HF_WARN, "file system",
+           "a network file system: two hosts can hold one lock");
+    else
+        fn(arg, HF_FACT, "file system", s->file.fs);
+}
+
+static void tell_guarantees(hf_fact_fn *fn, void *arg) {
+    fn(arg, HF_WARN, "reach",
+       "locks exclude the processes of this host only; for several hosts use "
+       "a server, such as redis://");
+    fn(arg, HF_GOOD, "order", "first come, first served");
+    fn(arg, HF_GOOD, "death",
+       "a killed holder is noticed at once, without waiting for its lease");
+    fn(arg, HF_GOOD, "token",
+       "grows with every grant, also across kill -9 and power loss, as long "
+       "as the wall clock is not set back");
+    fn(arg, HF_GOOD, "clock", "leases do not depend on the wall clock");
+}
+
+static int examine(hf_backend *be, hf_fact_fn *fn, void *arg, hf_time by,
+                   hf_error *err) {
+    hf_embedded *s = (hf_embedded *)be;
+    char journal[16], check[80];
+    int rc = hf__store_enter(s, by, err);
+
+    if (rc != HF_OK)
+        return rc;
+    rc = hf__db_check_place(s->db, err);
+    if (rc == HF_OK)
+        rc = hf__clients_tidy(s, err);
+    hf__db_pragma(s->db, "PRAGMA journal_mode", journal, sizeof journal);
+    hf__db_pragma(s->db, "PRAGMA quick_check(1)", check, sizeof check);
+    hf__db_leave(s->db);
+    if (rc != HF_OK)
+        return rc;
+    tell_place(s, fn, arg);
+    fn(arg, strcmp(journal, "wal") == 0 ? HF_FACT : HF_WARN, "journal",
+       journal);
+    fn(arg, strcmp(check, "ok") == 0 ? HF_GOOD : HF_WARN, "check", check);
+    tell_guarantees(fn, arg);
+    return HF_OK;
+}
+
+/* ---- open and close ---------------------------------------------------- */
+
+static void sqlite_close(hf_backend *be, bool forked) {
+    hf_embedded *s = (hf_embedded *)be;
+    bool gone = forked || s->db == NULL || hf__clients_take_leave(s);
+
+    /* Where our record stays, a dead socket tells the same. */
+    hf__wake_close(s->wake, !gone, forked);
+    if (s->db != NULL)
+        hf__db_close(s->db, forked);
+    hf__file_free(&s->file);
+    free(s->where);
+    free(s);
+}
+
+static int sqlite_open(hf_backend **ret, const hf_uri *uri, const hf_host *host,
+                       hf_time by, hf_error *err) {
+    hf_embedded *s = calloc(1, sizeof *s);
+    int rc;
+
+    if (s == NULL)
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    s->base.ops = &hf__sqlite_ops;
+    s->base.host = host;
+    s->tidy_at = hf__after_ms(3600 * 1000);
+    rc = hf__file_find(&s->file, uri, err);
+    if (rc == HF_OK && asprintf(&s->where, "sqlite:%s", s->file.path) < 0) {
+        s->where = NULL;
+        rc = hf__fail_plain(err, HF_ENO_MEMORY);
+    }
+    if (rc == HF_OK)
+        rc = hf__db_open(&s->db, &s->file, host->identity.client, by, err);
+    if (rc == HF_OK)
+        rc = hf__wake_open(&s->wake, &s->file, host, err);
+    if (rc == HF_OK)
+        *ret = &s->base;
+    else
+        sqlite_close(&s->base, false);
+    return rc;
+}
+
+static const char *const schemes[] = {"sqlite", NULL};
+static const char *const params[] = {"unsafe_network_fs", NULL};
+
+const hf_backend_ops hf__sqlite_ops = {
+    .schemes = schemes,
+    .params = params,
+    .open = sqlite_open,
+    .close = sqlite_close,
+    .can = can,
+    .where = where,
+    .attempt = attempt,
+    .watch = watch,
+    .renew = renew,
+    .release = release,
+    .announce = announce,
+    .list = list,
+    .examine = examine,
+};

@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * redis_bench.c - what locking through Redis costs beside bare hiredis.
+ *
+ * A pair is taking a free lock and giving it back, every thread with a name of
+ * its own.  The measure is one blocking hiredis connection per thread that
+ * runs the same two scripts.  Figures are ratios of two cells of the same
+ * repetition, which run one after the other in a shuffled order; the median of
+ * several repetitions is shown.  Against a private redis-server, directly and
+ * through a way that is 2 ms longer.
+ *
+ *     redis_bench [--quick] [--unix] [--only pairs|far|many] */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <hiredis/hiredis.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <holdfast.h>
+
+#include "backend/redis/scripts.h"
+#include "delay.h"
+
+enum { THREADS_MAX = 512, REPEATS_MAX = 9, MANY = 100000 };
+
+static int repeats = 5, cell_ms = 400;
+static bool by_socket;
+
+static void die(const char *what, const char *why) {
+    fprintf(stderr, "redis_bench: %s: %s\n", what, why);
+    exit(1);
+}
+
+static int64_t now_ns(void) {
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* ---- a private server -------------------------------------------------- */
+
+static struct {
+    pid_t pid;
+    int port;
+    char dir[64], socket[96];
+} server;
+
+static void stop_server(void) {
+    char path[128];
+
+    if (!server.pid)
+        return;
+    kill(server.pid, SIGKILL);
+    waitpid(server.pid, NULL, 0);
+    unlink(server.socket);
+    snprintf(path, sizeof path, "%s/log", server.dir);
+    unlink(path);
+    rmdir(server.dir);
+}
+
+static void run_server(pid_t parent) {
+    char port[16], log[128];
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    snprintf(port, sizeof port, "%d", server.port);
+    snprintf(log, sizeof log, "%s/log", server.dir);
+    execlp("redis-server", "redis-server", "--port", port, "--bind",
+           "127.0.0.1", "--unixsocket", server.socket, "--dir", server.dir,
+           "--logfile", log, "--save", "", "--maxclients", "2000", NULL);
+    _exit(127);
+}
+
+static bool answers(void) {
+    redisContext *rc = redisConnect("127.0.0.1", server.port);
+    redisReply *reply = rc && !rc->err ? redisCommand(rc, "PING") : NULL;
+    bool yes = reply && reply->type == REDIS_REPLY_STATUS;
+
+    if (reply)
+        freeReplyObject(reply);
+    if (rc)
+        redisFree(rc);
+    return yes;
+}
+
+static void start_server(void) {
+    pid_t parent = getpid();
+
+    server.port = 10000 + parent % 9000;
+    snprintf(server.dir, sizeof server.dir, "/tmp/hf-bench-XXXXXX");
+    if (!mkdtemp(server.dir))
+        die("mkdtemp", strerror(errno));
+    snprintf(server.socket, sizeof server.socket, "%s/redis", server.dir);
+    server.pid = fork();
+    if (server.pid == 0)
+        run_server(parent);
+    atexit(stop_server);
+    for (int i = 0; i < 500 && !answers(); i++)
+        usleep(10000);
+    if (!answers())
+        die("redis-server", "does not start; is it installed?");
+}
+
+/* User and system time of the server, in clock ticks. */
+static double server_ticks(void) {
+    char path[64], text[1024];
+    unsigned long user = 0, kernel = 0;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)server.pid);
+    f = fopen(path, "r");
+    if (f && fgets(text, sizeof text, f))
+        sscanf(strrchr(text, ')') + 2,
+               "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
+               &kernel);
+    if (f)
+        fclose(f);
+    return (double)(user + kernel);
+}
+
+/* ---- the contenders ---------------------------------------------------- */
+
+typedef struct worker worker;
+
+typedef struct contender {
+    const char *name;
+    void (*join)(worker *w);
+    void (*pair)(worker *w);
+    void (*part)(worker *w);
+    hf_client *client; /* of ours */
+    unsigned flags;    /* of its locks */
+    int port;          /* of hiredis */
+} contender;
+
+struct worker {
+    const contender *by;
+    int number;
+    pthread_t thread;
+    long pairs;
+    redisContext *redis;
+    hf_lock *lock;
+    char name[32], token[64], channel[64], owner[64];
+};
+
+static hf_hashes hashes;
+
+static void bare_join(worker *w) {
+    w->redis = by_socket && w->by->port == server.port ?
+                   redisConnectUnix(server.socket) :
+                   redisConnect("127.0.0.1", w->by->port);
+    if (!w->redis || w->redis->err)
+        die("hiredis", w->redis ? w->redis->errstr : "out of memory");
+    snprintf(w->name, sizeof w->name, "bare-%d", w->number);
+    snprintf(w->token, sizeof w->token, "redisson_lock_token:{%s}", w->name);
+    snprintf(w->channel, sizeof w->channel, "redisson_lock__channel:{%s}",
+             w->name);
+}
+
+static void bare_call(worker *w, int argc, const char **argv) {
+    redisReply *reply = redisCommandArgv(w->redis, argc, argv, NULL);
+
+    if (!reply || reply->type == REDIS_REPLY_ERROR)
+        die("hiredis", reply ? reply->str : w->redis->errstr);
+    freeReplyObject(reply);
+}
+
+static void bare_pair(worker *w) {
+    struct timespec ts;
+    char floor[24];
+    const char *take[] = {"EVALSHA", hashes.of[HF_SCRIPT_LOCK_ATTEMPT],
+                          "2",       w->name,
+                          w->token,  "30000",
+                          w->owner,  floor};
+    const char *give[] = {"EVALSHA", hashes.of[HF_SCRIPT_LOCK_RELEASE],
+                          "1",       w->name,
+                          w->owner,  w->channel};
+
+    clock_gettime(CLOCK_REALTIME, &ts);
+    snprintf(floor, sizeof floor, "%lld",
+             ts.tv_sec * 1000000LL + ts.tv_nsec / 1000);
+    snprintf(w->owner, sizeof w->owner,
+             "00000000-0000-4000-8000-000000000000:%d%ld", w->number, w->pairs);
+    bare_call(w, 8, take);
+    bare_call(w, 6, give);
+}
+
+static void bare_part(worker *w) {
+    redisFree(w->redis);
+}
+
+static void our_join(worker *w) {
+    hf_lock_options o = HF_LOCK_OPTIONS_INIT;
+    char name[32];
+    hf_error err;
+
+    o.flags = w->by->flags;
+    snprintf(name, sizeof name, "%s-%d", w->by->name, w->number);
+    if (hf_lock_new(&w->lock, w->by->client, name, &o, &err) < 0)
+        die("hf_lock_new", err.text);
+}
+
+static void our_pair(worker *w) {
+    hf_error err;
+
+    if (hf_lock_acquire(w->lock, 10000, &err) != HF_OK ||
+        hf_lock_release(w->lock, &err) != HF_OK)
+        die("holdfast", err.text);
+}
+
+static void our_part(worker *w) {
+    hf_lock_free(w->lock);
+}
+
+static hf_client *open_client(int port, int spin_us) {
+    hf_options o = HF_OPTIONS_INIT;
+    hf_client *client;
+    hf_error err;
+    char uri[160];
+
+    o.spin_us = spin_us;
+    if (by_socket && port == server.port)
+        snprintf(uri, sizeof uri, "redis+unix://%s", server.socket);
+    else
+        snprintf(uri, sizeof uri, "redis://127.0.0.1:%d", port);
+    if (hf_open(&client, uri, &o, &err) < 0)
+        die("hf_open", err.text);
+    return client;
+}
+
+/* ---- one cell ---------------------------------------------------------- */
+
+static pthread_barrier_t gate;
+static atomic_bool over;
+
+static void *work(void *arg) {
+    worker *w = arg;
+
+    w->by->join(w);
+    w->by->pair(w);
+    pthread_barrier_wait(&gate);
+    while (!atomic_load_explicit(&over, memory_order_relaxed)) {
+        w->by->pair(w);
+        w->pairs++;
+    }
+    pthread_barrier_wait(&gate);
+    w->by->part(w);
+    return NULL;
+}
+
+typedef struct cell {
+    double rate; /* pairs per second        */
+    double cpu;  /* of the server, per pair */
+} cell;
+
+static cell measure(const contender *by, int threads) {
+    static worker workers[THREADS_MAX];
+    struct timespec pause = {cell_ms / 1000, cell_ms % 1000 * 1000000L};
+    double ticks;
+    int64_t began, took;
+    long pairs = 0;
+
+    atomic_store(&over, false);
+    pthread_barrier_init(&gate, NULL, (unsigned)threads + 1);
+    for (int i = 0; i < threads; i++) {
+        workers[i] = (worker){.by = by, .number = i};
+        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
+            die("pthread_create", "no more threads");
+    }
+    pthread_barrier_wait(&gate);
+    began = now_ns();
+    ticks = server_ticks();
+    nanosleep(&pause, NULL);
+    atomic_store(&over, true);
+    pthread_barrier_wait(&gate);
+    took = now_ns() - began;
+    ticks = server_ticks() - ticks;
+    for (int i = 0; i < threads; i++) {
+        pthread_join(workers[i].thread, NULL);
+        pairs += workers[i].pairs;
+    }
+    pthread_barrier_destroy(&gate);
+    return (cell){(double)pairs * 1e9 / (double)took,
+                  pairs ? ticks / (double)pairs : 0};
+}
+
+/* ---- a table ----------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int n) {
+    qsort(values, (size_t)n, sizeof *values, by_value);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+static void shuffle(int *order, int n) {
+    for (int i = n - 1; i > 0; i--) {
+        int k = rand() % (i + 1), was = order[i];
+
+        order[i] = order[k];
+        order[k] = was;
+    }
+}
+
+/* A row: the first contender is the measure.  goals: 0 where there is none. */
+static void row(const contender *by, int n, int threads, const double *goals) {
+    static cell cells[8][REPEATS_MAX];
+    double ratio[REPEATS_MAX], cpu[REPEATS_MAX];
+    int order[8];
+
+    for (int r = 0; r < repeats; r++) {
+        for (int i = 0; i < n; i++)
+            order[i] = i;
+        shuffle(order, n);
+        for (int i = 0; i < n; i++)
+            cells[order[i]][r] = measure(&by[order[i]], threads);
+    }
+    for (int r = 0; r < repeats; r++)
+        ratio[r] = cells[0][r].rate;
+    printf("%8d %10.0f", threads, median(ratio, repeats));
+    for (int i = 1; i < n; i++) {
+        double m;
+
+        for (int r = 0; r < repeats; r++) {
+            ratio[r] = cells[i][r].rate / cells[0][r].rate;
+            cpu[r] =
+                cells[0][r].cpu > 0 ? cells[i][r].cpu / cells[0][r].cpu : 0;
+        }
+        m = median(ratio, repeats);
+        printf("  %6.2f", m);
+        if (goals[i] > 0)
+            printf("%s%.2f", m >= goals[i] ? " >=" : " < ", goals[i]);
+        else
+            printf("       ");
+        printf(" (%4.2f)", median(cpu, repeats));
+    }
+    printf("\n");
+    fflush(stdout);
+}
+
+static void head(const char *title, const contender *by, int n) {
+    printf("\n%s\n%8s %10s", title, "threads", "pairs/s of");
+    for (int i = 1; i < n; i++)
+        printf("  %-21s", by[i].name);
+    printf("\n%8s %10s", "", by[0].name);
+    for (int i = 1; i < n; i++)
+        printf("  %-21s", "times goal (cpu)");
+    printf("\n");
+}
+
+/* ---- the tables -------------------------------------------------------- */
+
+static contender bare(int port) {
+    return (contender){"hiredis", bare_join, bare_pair, bare_part,
+                       NULL,      0,         port};
+}
+
+static contender ours(const char *name, int port, int spin_us, unsigned flags) {
+    return (contender){
+        name,  our_join, our_pair, our_part, open_client(port, spin_us),
+        flags, port};
+}
+
+static void near_table(void) {
+    static const int threads[] = {1, 2, 8, 64, 512};
+    static const double goals[][4] = {{0, 0.95, 2.0, 3.5},
+                                      {0, 0.90, 0, 0},
+                                      {0, 0.85, 0, 0},
+                                      {0, 2.0, 0, 3.5},
+                                      {0, 3.5, 0, 5.0}};
+    contender by[] = {bare(server.port), ours("holdfast", server.port, -1, 0),
+                      ours("spinning", server.port, 60, 0),
+                      ours("posted", server.port, 60, HF_POST_RELEASE)};
+
+    head(by_socket ? "A pair of calls, by the server's socket" :
+                     "A pair of calls, over the loopback",
+         by, 4);
+    for (int i = 0; i < 5; i++)
+        row(by, 4, threads[i], goals[i]);
+    for (int i = 1; i < 4; i++)
+        hf_close(by[i].client);
+}
+
+static void far_table(void) {
+    static const int threads[] = {1, 8, 64};
+    static const double goals[][3] = {
+        {0, 0.95, 1.9}, {0, 0.95, 1.9}, {0, 0.95, 1.9}};
+    int port = delay_start(server.port, 1000);
+    contender by[] = {bare(port), ours("holdfast", port, -1, 0),
+                      ours("posted", port, -1, HF_POST_RELEASE)};
+
+    head("The same, with a way that is 2 ms longer", by, 3);
+    for (int i = 0; i < 3; i++)
+        row(by, 3, threads[i], goals[i]);
+    for (int i = 1; i < 3; i++)
+        hf_close(by[i].client);
+}
+
+/* ---- many locks held --------------------------------------------------- */
+
+static long resident_kib(void) {
+    char line[128];
+    long kib = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+
+    while (f && fgets(line, sizeof line, f))
+        sscanf(line, "VmRSS: %ld", &kib);
+    if (f)
+        fclose(f);
+    return kib;
+}
+
+static double cpu_seconds(void) {
+    struct rusage u;
+
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static void hold_many(void) {
+    hf_client *client = open_client(server.port, -1);
+    static hf_lock *locks[MANY];
+    struct timespec pause = {20, 0};
+    long before = resident_kib(), held = 0;
+    double cpu;
+
+    for (int i = 0; i < MANY; i++) {
+        char name[32];
+        hf_error err;
+
+        snprintf(name, sizeof name, "many-%d", i);
+        if (hf_lock_new(&locks[i], client, name, NULL, &err) < 0 ||
+            hf_lock_try(locks[i], &err) != HF_OK)
+            die("many", err.text);
+    }
+    cpu = cpu_seconds();
+    nanosleep(&pause, NULL);
+    cpu = cpu_seconds() - cpu;
+    for (int i = 0; i < MANY; i++)
+        held += hf_lock_is_held(locks[i]);
+    printf("\n%d locks held, leases of 30 s, renewed every 10 s\n"
+           "  held after 20 s  %ld\n"
+           "  of a core        %.2f %% (goal < 2)\n"
+           "  resident         %ld MiB, %ld before (goal < 64)\n",
+           MANY, held, cpu / 20 * 100, resident_kib() / 1024, before / 1024);
+    fflush(stdout);
+    _exit(0); /* the server goes with us */
+}
+
+/* In a process of its own, so that its figures are its own. */
+static void many_table(void) {
+    pid_t pid;
+
+    fflush(stdout);
+    pid = fork();
+    if (pid == 0)
+        hold_many();
+    waitpid(pid, NULL, 0);
+}
+
+int main(int argc, char **argv) {
+    const char *only = "";
+    hf_error err;
+
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--quick") == 0)
+            repeats = 3, cell_ms = 200;
+        else if (strcmp(argv[i], "--unix") == 0)
+            by_socket = true;
+        else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+            only = argv[++i];
+        else
+            die(argv[i], "is not an option; --quick, --unix, --only WHAT");
+    }
+    if (hf__hash_scripts(&hashes, &err) < 0)
+        die("scripts", err.text);
+    start_server();
+    hf_close(open_client(server.port, -1)); /* loads the scripts */
+    if (!*only || strcmp(only, "many") == 0)
+        many_table();
+    if (!*only || strcmp(only, "pairs") == 0)
+        near_table();
+    if (!*only || strcmp(only, "far") == 0)
+        far_table();
+    return 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * address.h - what a redis URI says: where the server is, which database, who
+ * we are, and how much of TLS we insist on. */
+#ifndef HF_REDIS_ADDRESS_H
+#define HF_REDIS_ADDRESS_H
+
+#include "../../../include/holdfast/backend.h"
+
+typedef enum hf_verify {
+    HF_VERIFY_FULL, /* the chain, and the name or IP in the certificate */
+    HF_VERIFY_CA,   /* the chain only                                   */
+    HF_VERIFY_NONE
+} hf_verify;
+
+/* Strings are NULL where nothing was given. */
+typedef struct hf_address {
+    char *host; /* NULL: a Unix socket */
+    int port;
+    char *socket;
+    int db;
+    char *user, *password;
+    bool tls;
+    char *tls_ca, *tls_cert, *tls_key, *tls_server_name;
+    hf_verify tls_verify;
+    char *where; /* all of it as a URI, without the password */
+} hf_address;
+
+/* HF_EURI: a parameter makes no sense; HF_EAUTH: the password file cannot be
+ * read. */
+int hf__address_new(hf_address **ret, const hf_uri *uri, hf_error *err);
+void hf__address_free(hf_address *a);
+
+#endif

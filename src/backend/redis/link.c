@@ -1,0 +1,868 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * link.c - one connection shared by many threads.
+ *
+ *        add            push             gather, finish
+ *   ask ─────► open ───────────► in flight ───────────► done
+ *               │     window       │  │                  ▲
+ *               │                  │  └── break_up ──────┤  doubt
+ *               └──────────────────┴───── break_up ──────┘  unsent
+ *
+ * Invariants, true whenever mu is free:
+ *   - a batch is open, or in flight in the order of sending, or done;
+ *   - bytes [0, left) of a batch may have left, the rest certainly did not;
+ *   - if anybody sleeps, somebody reads, is called to read, or is sending.
+ *
+ * mu is not held while bytes move.  One thread at a time sends (`sending`) and
+ * one reads (role ACTIVE); `conn` is closed by the last of the two.  What has
+ * to happen without the lock - waking, handing posts back - is noted under it
+ * and done by let_go, the only way to give it up in the end. */
+#include "link.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../err.h"
+#include "../../world.h"
+#include "reply.h"
+
+enum {
+    DONE = 1,        /* in a batch's word; the rest of it counts calls  */
+    HOLD = 4,        /* fewer requests in flight: never held back       */
+    WINDOW_MAX = 48, /* batches in flight                               */
+};
+
+static const hf_time RTT_PER_BATCH = 50000, IDLE_LOOK = HF_SECOND;
+static const hf_time BACKOFF_MIN = 50 * HF_MS, BACKOFF_MAX = HF_SECOND;
+
+typedef struct slot {
+    hf_post *post; /* NULL: a thread asks                        */
+    size_t at;     /* where its bytes begin                      */
+    bool gone;     /* withdrawn before it was sent: no reply     */
+    redisReply *reply;
+} slot;
+
+typedef struct batch {
+    struct batch *next;
+    atomic_uint word; /* slept on; changed under mu */
+    atomic_uint refs;
+    unsigned asking;   /* mu: threads whose answer is in here         */
+    unsigned sleeping; /* mu: of them, those on the word              */
+    bool wake;         /* somebody slept when it was done             */
+    bool solo;         /* sent while no other request was under way   */
+    slot *slots;
+    size_t n, room;  /* slots                                        */
+    size_t answered; /* the reader's                                  */
+    char *bytes;
+    size_t len, cap;
+    size_t sent, left; /* mu: sent for sure; may have left            */
+    hf_time sent_at;
+} batch;
+
+typedef enum role { NOBODY, CALLED, ACTIVE } role;
+
+struct hf_link {
+    hf_link_needs needs;
+    atomic_bool is_up;
+    atomic_uint load; /* requests under way */
+
+    pthread_mutex_t mu;
+    pthread_cond_t changed; /* opened, or failed to; sending ended */
+    hf_conn *conn;
+    bool opening, sending;
+    hf_time retry_at, backoff;
+    hf_error why; /* the last failure to open */
+
+    batch *open;         /* being filled                                 */
+    batch *first, *last; /* in flight                                    */
+    unsigned n_flying;   /* batches, */
+    size_t n_requests;   /* and the requests in them                     */
+    hf_time rtt;         /* the least one lately; 0: unknown             */
+
+    role role;
+    batch *heir; /* CALLED: one of its threads is to read */
+
+    hf_post *resend, **resend_end; /* for the next connection   */
+    hf_post *settled;              /* for let_go                */
+    batch *finished, **finished_end;
+    batch *call;
+};
+
+/* ---- sleeping ---------------------------------------------------------- */
+
+/* The futex itself and not a condition variable: that would make everybody
+ * who wakes queue up again for the mutex. */
+static void sleep_on(atomic_uint *word, unsigned seen, hf_time by) {
+    hf_time left = by - hf__now();
+    struct timespec ts = {.tv_sec = (time_t)(left / HF_SECOND),
+                          .tv_nsec = (long)(left % HF_SECOND)};
+
+    if (left > 0)
+        syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &ts, NULL, 0);
+}
+
+static void wake(atomic_uint *word, int n) {
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+}
+
+/* ---- batches ----------------------------------------------------------- */
+
+static bool is_done(batch *b) {
+    return atomic_load_explicit(&b->word, memory_order_acquire) & DONE;
+}
+
+static batch *batch_new(void) {
+    batch *b = calloc(1, sizeof *b);
+
+    if (b)
+        atomic_init(&b->refs, 1);
+    return b;
+}
+
+static batch *batch_keep(batch *b) {
+    atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+    return b;
+}
+
+static void batch_put(batch *b) {
+    if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    for (size_t i = 0; i < b->n; i++)
+        if (b->slots[i].reply)
+            freeReplyObject(b->slots[i].reply);
+    free(b->slots);
+    free(b->bytes);
+    free(b);
+}
+
+static bool grow(void *array, size_t *cap, size_t want, size_t least,
+                 size_t size) {
+    void **at = array, *wide;
+    size_t room = *cap ? *cap : least;
+
+    if (want <= *cap)
+        return true;
+    while (room < want)
+        room *= 2;
+    wide = realloc(*at, room * size);
+    if (!wide)
+        return false;
+    *at = wide;
+    *cap = room;
+    return true;
+}
+
+/* Adds a request to the open batch.  NULL: out of memory. */
+static batch *add(hf_link *l, const char *bytes, size_t len, hf_post *post) {
+    batch *b = l->open;
+
+    if (!b)
+        b = l->open = batch_new();
+    if (!b || !grow(&b->slots, &b->room, b->n + 1, 4, sizeof *b->slots) ||
+        !grow(&b->bytes, &b->cap, b->len + len, 512, 1))
+        return NULL;
+    b->slots[b->n++] = (slot){.post = post, .at = b->len};
+    memcpy(b->bytes + b->len, bytes, len);
+    b->len += len;
+    return b;
+}
+
+/* Takes a request out of the open batch again. */
+static void withdraw(batch *b, size_t i) {
+    size_t at = b->slots[i].at;
+    size_t end = i + 1 < b->n ? b->slots[i + 1].at : b->len;
+
+    memmove(b->bytes + at, b->bytes + end, b->len - end);
+    b->len -= end - at;
+    for (size_t k = i + 1; k < b->n; k++)
+        b->slots[k].at -= end - at;
+    b->slots[i].gone = true;
+}
+
+/* ---- posts ------------------------------------------------------------- */
+
+static void keep_post(hf_link *l, hf_post *p) {
+    p->next = NULL;
+    *l->resend_end = p;
+    l->resend_end = &p->next;
+}
+
+static void settle(hf_link *l, hf_post *p, redisReply *reply) {
+    p->reply = reply;
+    p->next = l->settled;
+    l->settled = p;
+}
+
+static hf_post *pop_resend(hf_link *l) {
+    hf_post *p = l->resend;
+
+    if (!p)
+        return NULL;
+    l->resend = p->next;
+    if (!l->resend)
+        l->resend_end = &l->resend;
+    return p;
+}
+
+/* Puts what is due again in front of everything else. */
+static void post_again(hf_link *l) {
+    hf_time now = hf__now();
+    hf_post *p;
+
+    while ((p = pop_resend(l)))
+        if (p->until <= now || !add(l, p->bytes, p->len, p))
+            settle(l, p, NULL);
+}
+
+/* The posts of a batch that is over: answered ones go back, the others wait
+ * for the next connection. */
+static void collect_posts(hf_link *l, batch *b) {
+    for (size_t i = 0; i < b->n; i++) {
+        slot *s = &b->slots[i];
+
+        if (!s->post)
+            continue;
+        if (s->reply) {
+            settle(l, s->post, s->reply);
+            s->reply = NULL;
+        } else {
+            s->post->repeated |= b->left > s->at;
+            keep_post(l, s->post);
+        }
+        s->post = NULL;
+    }
+}
+
+/* ---- who reads --------------------------------------------------------- */
+
+/* Calls one of the threads of a batch to read: the oldest that has any. */
+static void pass_role(hf_link *l) {
+    batch *b = l->first;
+
+    while (b && !b->asking)
+        b = b->next;
+    if (!b && l->open && l->open->asking)
+        b = l->open;
+    l->role = b ? CALLED : NOBODY;
+    l->heir = b;
+    if (!b || !b->sleeping)
+        return; /* who is not asleep will look by itself */
+    atomic_fetch_add(&b->word, 2 * DONE);
+    if (l->call)
+        batch_put(l->call);
+    l->call = batch_keep(b);
+}
+
+static void finish(hf_link *l, batch *b) {
+    collect_posts(l, b);
+    b->wake = b->sleeping > 0;
+    atomic_fetch_or_explicit(&b->word, DONE, memory_order_release);
+    b->next = NULL;
+    *l->finished_end = b; /* with the link's reference */
+    l->finished_end = &b->next;
+}
+
+/* Gives mu up and does what was noted: first whoever reads next, then those
+ * who have their answers. */
+static void let_go(hf_link *l) {
+    batch *call, *b = l->finished, *next;
+    hf_post *p = l->settled;
+
+    if (l->role == NOBODY)
+        pass_role(l);
+    call = l->call;
+    l->call = l->finished = NULL;
+    l->finished_end = &l->finished;
+    l->settled = NULL;
+    pthread_mutex_unlock(&l->mu);
+    if (call) {
+        wake(&call->word, 1);
+        batch_put(call);
+    }
+    for (; b; b = next) {
+        next = b->next;
+        if (b->wake)
+            wake(&b->word, INT_MAX);
+        batch_put(b);
+    }
+    while (p) {
+        hf_post *done = p;
+
+        p = p->next;
+        l->needs.settled(l->needs.arg, l, done);
+    }
+}
+
+/* ---- breaking ---------------------------------------------------------- */
+
+/* The connection is of no use any more.  What may have left is in doubt, what
+ * did not is unsent, posts are kept.  Not while another thread reads. */
+static void break_up(hf_link *l, const char *why) {
+    batch *b;
+
+    hf__fail(&l->why, HF_EDOWN, "%s: %s", l->needs.where, why);
+    if (!l->sending)
+        hf__conn_close(l->conn);
+    l->conn = NULL;
+    atomic_store(&l->is_up, false);
+    l->retry_at = hf__now();
+    while ((b = l->first)) {
+        l->first = b->next;
+        finish(l, b);
+    }
+    l->last = NULL;
+    l->n_flying = 0;
+    l->n_requests = 0;
+    if (l->open) {
+        finish(l, l->open);
+        l->open = NULL;
+    }
+    l->role = NOBODY;
+    l->heir = NULL;
+}
+
+/* ---- sending ----------------------------------------------------------- */
+
+/* One more batch may fly if it then takes a round trip's share of the line;
+ * few requests never wait, because nobody would come to fill their batch. */
+static bool window_open(const hf_link *l) {
+    unsigned window = 1 + (unsigned)(l->rtt / RTT_PER_BATCH);
+
+    if (window > WINDOW_MAX)
+        window = WINDOW_MAX;
+    return l->n_flying < window || l->n_requests < HOLD;
+}
+
+/* The batch to send from: one that was not sent whole, or the open one. */
+static batch *next_to_send(hf_link *l) {
+    batch *b = l->last;
+
+    if (b && b->sent < b->len)
+        return b;
+    b = l->open;
+    if (!b || !b->len || !window_open(l))
+        return NULL;
+    l->open = NULL;
+    b->solo = b->asking == 1 && atomic_load(&l->load) == 1;
+    if (l->last)
+        l->last->next = b;
+    else
+        l->first = b;
+    l->last = b;
+    l->n_flying++;
+    l->n_requests += b->n;
+    b->sent_at = hf__now();
+    if (l->role == CALLED && l->heir == b)
+        pass_role(l); /* it could not read before it was in flight */
+    return b;
+}
+
+/* Sends from b.  False: the socket takes no more now, or it is broken. */
+static bool send_some(hf_link *l, batch *b) {
+    hf_conn *conn = l->conn;
+    ssize_t n;
+
+    batch_keep(b);
+    l->sending = true;
+    b->left = b->len; /* as of now nobody can say that it did not leave */
+    pthread_mutex_unlock(&l->mu);
+    n = hf__conn_send(conn, b->bytes + b->sent, b->len - b->sent);
+    pthread_mutex_lock(&l->mu);
+    l->sending = false;
+    if (l->conn != conn) { /* broken up meanwhile: we were the last */
+        hf__conn_close(conn);
+        pthread_cond_broadcast(&l->changed);
+        n = 0;
+    } else if (n >= 0) {
+        b->sent += (size_t)n;
+        b->left = b->sent;
+    } else if (l->role == ACTIVE) {
+        hf__conn_cut(conn); /* the reader will see it, and break up */
+    } else {
+        break_up(l, "the connection broke");
+    }
+    batch_put(b);
+    return n > 0;
+}
+
+static void push(hf_link *l) {
+    batch *b;
+
+    while (l->conn && !l->sending && (b = next_to_send(l)))
+        if (!send_some(l, b))
+            break;
+}
+
+/* ---- reading ----------------------------------------------------------- */
+
+typedef enum outcome { FULL, WRITABLE, LATE, SILENT, BROKEN } outcome;
+
+/* A lone caller looks for its answer for a moment before it sleeps: waking
+ * up costs more than the answer takes.  Only where it has come that fast. */
+static hf_time spin_until(hf_link *l, const batch *b) {
+    hf_time most = l->needs.spin_us * (hf_time)1000, rtt = l->rtt;
+
+    if (!most || !rtt || rtt > most || !b->solo ||
+        atomic_load_explicit(l->needs.callers, memory_order_relaxed) != 1)
+        return 0;
+    return b->sent_at + hf__sooner(most, rtt + rtt / 2);
+}
+
+/* Parses what is there into the slots of b. */
+static int take_replies(hf_conn *conn, batch *b) {
+    int rc = 1;
+
+    while (b->answered < b->n) {
+        slot *s = &b->slots[b->answered];
+
+        if (!s->gone && (rc = hf__conn_next(conn, &s->reply)) <= 0)
+            return rc;
+        b->answered++;
+    }
+    return 1;
+}
+
+/* Waits for bytes, or (more to send) for room.  FULL stands for "go on". */
+static outcome await_bytes(hf_conn *conn, bool more, hf_time by, hf_time dead) {
+    short events = more ? POLLIN | POLLOUT : POLLIN;
+
+    if (hf__conn_wait(conn, events, hf__sooner(by, dead)))
+        return more ? WRITABLE : FULL;
+    return hf__now() >= dead ? SILENT : LATE;
+}
+
+/* Reads the replies of b, the oldest batch.  No lock; role ACTIVE. */
+static outcome gather(hf_conn *conn, batch *b, bool more, hf_time spin,
+                      hf_time by, hf_time dead) {
+    bool look = conn->ssl || spin || by == 0;
+
+    for (;;) {
+        int rc = take_replies(conn, b);
+        outcome next = FULL;
+
+        if (rc > 0)
+            return FULL;
+        if (rc == 0 && !look) {
+            next = await_bytes(conn, more, by, dead);
+            if (next != FULL && next != WRITABLE)
+                return next;
+        }
+        if (rc == 0)
+            rc = hf__conn_fill(conn);
+        if (rc < 0)
+            return BROKEN;
+        if (next == WRITABLE)
+            return WRITABLE;
+        if (rc == 0 && by == 0)
+            return LATE;
+        look = rc > 0 ? conn->ssl || by == 0 : spin && hf__now() < spin;
+    }
+}
+
+/* Only what was sent into an idle connection says how long the way is; the
+ * least is forgotten slowly, for the way may have become longer. */
+static void measure(hf_link *l, const batch *b) {
+    hf_time rtt = l->conn->heard - b->sent_at;
+
+    if (!b->solo || rtt <= 0)
+        return;
+    if (!l->rtt || rtt < l->rtt)
+        l->rtt = rtt;
+    else
+        l->rtt += (rtt - l->rtt) / 128;
+}
+
+static void take_off(hf_link *l, batch *b) {
+    measure(l, b);
+    l->backoff = 0;
+    l->first = b->next;
+    if (!l->first)
+        l->last = NULL;
+    l->n_flying--;
+    l->n_requests -= b->n;
+    finish(l, b);
+}
+
+/* Nothing was heard of the oldest batch since then. */
+static hf_time silent_since(const hf_link *l) {
+    hf_time sent = l->first->sent_at, heard = l->conn->heard;
+
+    return heard > sent ? heard : sent;
+}
+
+/* One step of the reader: the oldest batch, until it is done or time is over
+ * (by 0: without waiting).  False: nothing more can be done. */
+static bool read_batch(hf_link *l, hf_time by) {
+    batch *b = l->first;
+    hf_conn *conn = l->conn;
+    hf_time spin = spin_until(l, b);
+    hf_time dead = silent_since(l) + l->needs.timeout_ms * HF_MS;
+    bool more = l->last->sent < l->last->len;
+    outcome what;
+
+    let_go(l);
+    what = gather(conn, b, more, spin, by, dead);
+    pthread_mutex_lock(&l->mu);
+    switch (what) {
+    case FULL:
+        take_off(l, b);
+        push(l);
+        return true;
+    case WRITABLE:
+        push(l);
+        return true;
+    case LATE:
+        return false;
+    case SILENT:
+        snprintf(conn->why, sizeof conn->why, "no answer for %d ms",
+                 l->needs.timeout_ms);
+        break;
+    case BROKEN:
+        break;
+    }
+    break_up(l, conn->why);
+    return false;
+}
+
+/* Reads for everybody until `mine` is done or `by` has come, then for those
+ * whose replies came along, then calls another. */
+static void read_role(hf_link *l, batch *mine, hf_time by) {
+    hf_conn *conn = l->conn;
+
+    l->role = ACTIVE;
+    l->heir = NULL;
+    while (l->first && !is_done(mine) && read_batch(l, by))
+        ;
+    while (l->conn == conn && l->first && is_done(mine) &&
+           conn->reader->pos < conn->reader->len && read_batch(l, 0))
+        ;
+    if (l->conn == conn)
+        pass_role(l);
+}
+
+/* Takes in what has come already. */
+static void sweep(hf_link *l) {
+    hf_conn *conn = l->conn;
+
+    l->role = ACTIVE;
+    while (l->conn == conn && l->first && read_batch(l, 0))
+        ;
+    if (l->conn == conn)
+        pass_role(l);
+}
+
+/* ---- one request ------------------------------------------------------- */
+
+static void sleep_in(hf_link *l, batch *b, hf_time by) {
+    unsigned seen;
+
+    if (l->role == NOBODY)
+        pass_role(l);
+    b->sleeping++;
+    seen = atomic_load(&b->word);
+    let_go(l);
+    sleep_on(&b->word, seen, by);
+    pthread_mutex_lock(&l->mu);
+    b->sleeping--;
+}
+
+static bool should_read(hf_link *l, batch *b) {
+    if (!l->conn || !l->first)
+        return false;
+    return l->role == NOBODY || (l->role == CALLED && l->heir == b);
+}
+
+/* Sees to it that b gets done.  False: `by` came first. */
+static bool attend(hf_link *l, batch *b, hf_time by) {
+    push(l);
+    while (!is_done(b)) {
+        if (should_read(l, b))
+            read_role(l, b, by);
+        else
+            sleep_in(l, b, by);
+        if (!is_done(b) && hf__now() >= by)
+            return false;
+        push(l);
+    }
+    return true;
+}
+
+/* Gives up waiting: whatever comes later is thrown away with the batch. */
+static void leave(hf_link *l, batch *b, size_t i, bool answered) {
+    b->asking--;
+    if (!answered && b == l->open)
+        withdraw(b, i);
+    if (l->role == CALLED && l->heir == b)
+        pass_role(l); /* perhaps it was us who was called */
+}
+
+static int late(hf_link *l, batch *b, size_t i, hf_error *err) {
+    if (b->left > b->slots[i].at && !b->slots[i].gone)
+        return hf__fail(err, HF_EDOUBT,
+                        "%s: no answer in time: it may have taken effect",
+                        l->needs.where);
+    return hf__fail(err, HF_EDOWN,
+                    "%s: no answer in time to earlier requests; this one was "
+                    "not sent",
+                    l->needs.where);
+}
+
+static int result(hf_link *l, batch *b, size_t i, redisReply **ret,
+                  hf_error *err) {
+    slot *s = &b->slots[i];
+
+    if (s->reply) {
+        *ret = s->reply;
+        s->reply = NULL;
+        return HF_OK;
+    }
+    if (b->left <= s->at)
+        return HF_UNSENT;
+    return hf__fail(err, HF_EDOUBT,
+                    "%s: the connection broke: it may have taken effect",
+                    l->needs.where);
+}
+
+/* ---- opening ----------------------------------------------------------- */
+
+static bool permanent(int code) {
+    switch (code) {
+    case HF_EAUTH:
+    case HF_EFORBIDDEN:
+    case HF_ETLS:
+    case HF_EURI:
+    case HF_ENO_MEMORY:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void opened(hf_link *l, hf_conn *conn) {
+    l->conn = conn;
+    l->rtt = 0;
+    l->why.code = 0;
+    atomic_store(&l->is_up, true);
+    post_again(l);
+    push(l);
+}
+
+static void failed_to_open(hf_link *l) {
+    hf_time longer = 2 * l->backoff;
+
+    l->backoff = longer < BACKOFF_MIN ? BACKOFF_MIN :
+                 longer > BACKOFF_MAX ? BACKOFF_MAX :
+                                        longer;
+    l->retry_at = hf__now() + hf__jitter(l->backoff);
+}
+
+/* One try, by this thread. */
+static void try_open(hf_link *l, hf_time by) {
+    hf_conn *conn = NULL;
+    hf_error err;
+    int rc;
+
+    l->opening = true;
+    let_go(l);
+    rc = l->needs.open(l->needs.arg, &conn, by, &err);
+    pthread_mutex_lock(&l->mu);
+    l->opening = false;
+    if (rc == HF_OK) {
+        opened(l, conn);
+    } else {
+        l->why = err;
+        failed_to_open(l);
+    }
+    pthread_cond_broadcast(&l->changed);
+}
+
+static int not_up(hf_link *l, hf_error *err) {
+    if (l->why.code) {
+        *err = l->why;
+        return err->code;
+    }
+    return hf__fail(err, HF_EDOWN, "%s: not connected in time", l->needs.where);
+}
+
+/* Waits for another thread's try, or until the next one is due.  False: that
+ * is pointless. */
+static bool await_turn(hf_link *l, hf_time by) {
+    hf_time now = hf__now();
+
+    if (now >= by)
+        return false;
+    if (!l->opening && !l->sending &&
+        (permanent(l->why.code) || l->retry_at >= by))
+        return false;
+    hf__world->wait(&l->changed, &l->mu,
+                    l->opening || l->sending ? by : l->retry_at);
+    return true;
+}
+
+static int bring_up(hf_link *l, bool once, hf_time by, hf_error *err) {
+    while (!l->conn) {
+        if (!l->opening && !l->sending && l->retry_at <= hf__now()) {
+            try_open(l, by);
+            if (!l->conn && (once || permanent(l->why.code)))
+                return not_up(l, err);
+        } else if (!await_turn(l, by)) {
+            return not_up(l, err);
+        }
+    }
+    return HF_OK;
+}
+
+/* A connection that nobody used for a while may have ended unnoticed, and one
+ * with old unread answers may be dead.  Better to know before we send. */
+static void look_first(hf_link *l) {
+    hf_time now = hf__now();
+
+    if (!l->conn || l->role != NOBODY || l->sending ||
+        now - l->conn->heard < IDLE_LOOK)
+        return;
+    if (l->first)
+        sweep(l);
+    else if (hf__conn_fill(l->conn) != 0)
+        break_up(l, "it ended while it was idle");
+    if (l->conn && l->first && l->role == NOBODY && !l->sending &&
+        now > silent_since(l) + l->needs.timeout_ms * HF_MS)
+        break_up(l, "no answer for long");
+}
+
+/* ---- what others call -------------------------------------------------- */
+
+int hf__link_new(hf_link **ret, const hf_link_needs *needs, hf_error *err) {
+    hf_link *l = calloc(1, sizeof *l);
+
+    if (!l)
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    l->needs = *needs;
+    l->resend_end = &l->resend;
+    l->finished_end = &l->finished;
+    pthread_mutex_init(&l->mu, NULL);
+    pthread_cond_init(&l->changed, NULL);
+    *ret = l;
+    return HF_OK;
+}
+
+void hf__link_free(hf_link *l) {
+    hf_post *p;
+
+    if (!l)
+        return;
+    pthread_mutex_lock(&l->mu);
+    if (l->conn)
+        break_up(l, "closed");
+    while ((p = pop_resend(l)))
+        settle(l, p, NULL);
+    let_go(l);
+    pthread_mutex_destroy(&l->mu);
+    pthread_cond_destroy(&l->changed);
+    free(l);
+}
+
+void hf__link_forget(hf_link *l) {
+    if (l && l->conn)
+        hf__world->close(l->conn->fd);
+}
+
+bool hf__link_is_up(hf_link *l) {
+    return atomic_load_explicit(&l->is_up, memory_order_relaxed);
+}
+
+bool hf__link_is_idle(hf_link *l) {
+    return atomic_load_explicit(&l->load, memory_order_relaxed) == 0;
+}
+
+int hf__link_up(hf_link *l, bool once, hf_time by, hf_error *err) {
+    int rc;
+
+    pthread_mutex_lock(&l->mu);
+    rc = bring_up(l, once, by, err);
+    let_go(l);
+    return rc;
+}
+
+int hf__link_ask(hf_link *l, const char *bytes, size_t len, redisReply **ret,
+                 hf_time by, hf_error *err) {
+    batch *b = NULL;
+    bool answered = false;
+    size_t i = 0;
+    int rc;
+
+    atomic_fetch_add_explicit(&l->load, 1, memory_order_relaxed);
+    pthread_mutex_lock(&l->mu);
+    look_first(l);
+    rc = bring_up(l, false, by, err);
+    if (rc == HF_OK && (b = add(l, bytes, len, NULL))) {
+        i = b->n - 1;
+        b->asking++;
+        batch_keep(b);
+        answered = attend(l, b, by);
+        leave(l, b, i, answered);
+        if (!answered)
+            rc = late(l, b, i, err);
+    } else if (rc == HF_OK) {
+        rc = hf__fail_plain(err, HF_ENO_MEMORY);
+    }
+    let_go(l);
+    if (answered)
+        rc = result(l, b, i, ret, err);
+    if (b)
+        batch_put(b);
+    atomic_fetch_sub_explicit(&l->load, 1, memory_order_relaxed);
+    return rc;
+}
+
+void hf__link_post(hf_link *l, hf_post *post) {
+    pthread_mutex_lock(&l->mu);
+    if (!l->conn || !add(l, post->bytes, post->len, post))
+        keep_post(l, post);
+    push(l);
+    if (l->open && l->conn && l->role == NOBODY && !l->sending)
+        sweep(l);
+    let_go(l);
+}
+
+/* Posts that nobody can say anything new of any more are settled. */
+static void drop_pointless(hf_link *l) {
+    hf_post *p, *kept = NULL, **end = &kept;
+    hf_time now = hf__now();
+
+    while ((p = pop_resend(l))) {
+        if (p->until <= now) {
+            settle(l, p, NULL);
+        } else {
+            p->next = NULL;
+            *end = p;
+            end = &p->next;
+        }
+    }
+    l->resend = kept;
+    l->resend_end = kept ? end : &l->resend;
+}
+
+void hf__link_tend(hf_link *l, hf_time by) {
+    pthread_mutex_lock(&l->mu);
+    drop_pointless(l);
+    if (!l->conn && l->resend && !l->opening && !l->sending &&
+        l->retry_at <= hf__now())
+        try_open(l, by);
+    if (l->conn)
+        post_again(l);
+    push(l);
+    if (l->conn && l->first && l->role == NOBODY && !l->sending) {
+        batch *b = batch_keep(l->last);
+
+        read_role(l, b, by);
+        batch_put(b);
+    }
+    let_go(l);
+}

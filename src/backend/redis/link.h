@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * link.h - one connection shared by many threads: group commit by the callers
+ * themselves.
+ *
+ * No thread of ours stands on the way.  A caller adds its request to the open
+ * batch.  If the window allows it, it sends the batch; if nobody reads, it
+ * reads, for everybody; else it sleeps on the word of its batch.  The reader,
+ * at the end of a batch, sends the next one first, passes its role on, and
+ * wakes the whole batch with one call.  So one caller pays a bare round trip,
+ * and many pay a pipelined one. */
+#ifndef HF_REDIS_LINK_H
+#define HF_REDIS_LINK_H
+
+#include <stdatomic.h>
+
+#include "conn.h"
+
+typedef struct hf_link hf_link;
+
+/* A request nobody waits for.  It is sent again on a new connection until it
+ * is answered or pointless. */
+typedef struct hf_post {
+    struct hf_post *next;
+    char *bytes;
+    size_t len;
+    hf_time until;     /* pointless after this                       */
+    bool repeated;     /* may have been carried out before           */
+    redisReply *reply; /* when settled; NULL: it never was answered  */
+} hf_post;
+
+/* What a link needs of the one who has it. */
+typedef struct hf_link_needs {
+    /* Opens a connection on which scripts are loaded.  Any thread, no lock. */
+    int (*open)(void *arg, hf_conn **ret, hf_time by, hf_error *err);
+
+    /* Takes a post back.  Any thread, no lock of the link held. */
+    void (*settled)(void *arg, hf_link *link, hf_post *post);
+
+    void *arg;
+    const char *where;
+    int timeout_ms;       /* a server silent for so long is given up */
+    int spin_us;          /* 0: never                                */
+    atomic_uint *callers; /* threads that ask anything now           */
+} hf_link_needs;
+
+int hf__link_new(hf_link **ret, const hf_link_needs *needs, hf_error *err);
+
+/* Settles what was posted, unanswered, and frees. */
+void hf__link_free(hf_link *l);
+
+/* After a fork: closes the descriptor and nothing else. */
+void hf__link_forget(hf_link *l);
+
+/* Hints, without a lock: is it connected, does anybody use it? */
+bool hf__link_is_up(hf_link *l);
+bool hf__link_is_idle(hf_link *l);
+
+/* Connects if need be; `once`: does not try again. */
+int hf__link_up(hf_link *l, bool once, hf_time by, hf_error *err);
+
+/* HF_UNSENT: the connection broke, and our request certainly had not left. */
+enum { HF_UNSENT = 2 };
+
+/* Sends a command and waits for its reply.  HF_EDOUBT: it may have left. */
+int hf__link_ask(hf_link *l, const char *bytes, size_t len, redisReply **ret,
+                 hf_time by, hf_error *err);
+
+/* Sends it as soon as possible; takes the post.  Requests made later through
+ * this link come after it. */
+void hf__link_post(hf_link *l, hf_post *post);
+
+/* Looks after posts that nobody came by to look after, until `by`. */
+void hf__link_tend(hf_link *l, hf_time by);
+
+#endif

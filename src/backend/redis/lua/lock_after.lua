@@ -1,0 +1,14 @@
+-- lock_after.lua - leave the plain lock, but keep others out for a while.
+--   KEYS   1 the lock
+--   ARGV   1 owner   2 how long, in ms   3 who stands there instead
+--   gives  1: left   0: the owner did not hold it
+-- Without memory for the stand-in the owner's own field stays: nobody can
+-- tell the difference, because an owner never asks again.
+if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+    return 0
+end
+if redis.pcall('hset', KEYS[1], ARGV[3], 1) == 1 then
+    redis.call('hdel', KEYS[1], ARGV[1])
+end
+redis.call('pexpire', KEYS[1], ARGV[2])
+return 1

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * record.c - who a client is, as it stands in the store.
+ *
+ * Lines of `key=value`, so that one can read it with redis-cli; what would
+ * spoil a line is written %XX.  Unknown keys are passed over: a newer client
+ * may say more. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "redis.h"
+
+typedef struct field {
+    const char *key;
+    size_t offset, size;
+} field;
+
+#define FIELD(name)                                                            \
+    { #name, offsetof(hf_identity, name), sizeof((hf_identity *)0)->name }
+
+static const field fields[] = {FIELD(host), FIELD(program), FIELD(user),
+                               FIELD(why)};
+
+enum { N_FIELDS = sizeof fields / sizeof fields[0] };
+
+static char *write_escaped(char *to, const char *end, const char *text) {
+    for (; *text && to + 4 < end; text++) {
+        unsigned char c = (unsigned char)*text;
+
+        if (c < ' ' || c == '%' || c == 127)
+            to += sprintf(to, "%%%02X", c);
+        else
+            *to++ = (char)c;
+    }
+    return to;
+}
+
+void hf__record_write(char *buf, const hf_identity *identity) {
+    const char *end = buf + HF_RECORD_SIZE - 1;
+
+    buf += sprintf(buf, "pid=%" PRId64, identity->pid);
+    for (int i = 0; i < N_FIELDS; i++) {
+        const char *value = (const char *)identity + fields[i].offset;
+
+        if (!*value || buf + 16 > end)
+            continue;
+        buf += sprintf(buf, "\n%s=", fields[i].key);
+        buf = write_escaped(buf, end, value);
+    }
+    *buf = '\0';
+}
+
+static int hex(char c) {
+    const char *digits = "0123456789ABCDEF", *at = c ? strchr(digits, c) : NULL;
+
+    return at ? (int)(at - digits) : -1;
+}
+
+static void read_escaped(char *to, size_t size, const char *text, size_t len) {
+    const char *end = text + len;
+    char *last = to + size - 1;
+
+    while (text < end && to < last) {
+        bool escaped = *text == '%' && end - text > 2 && hex(text[1]) >= 0 &&
+                       hex(text[2]) >= 0;
+
+        *to++ = escaped ? (char)(hex(text[1]) * 16 + hex(text[2])) : *text;
+        text += escaped ? 3 : 1;
+    }
+    *to = '\0';
+}
+
+static void read_line(hf_identity *ret, const char *line, size_t len) {
+    const char *equals = memchr(line, '=', len);
+    size_t key = equals ? (size_t)(equals - line) : len;
+
+    if (!equals)
+        return;
+    if (key == 3 && memcmp(line, "pid", 3) == 0)
+        ret->pid = strtoll(equals + 1, NULL, 10);
+    for (int i = 0; i < N_FIELDS; i++)
+        if (strlen(fields[i].key) == key &&
+            memcmp(fields[i].key, line, key) == 0)
+            read_escaped((char *)ret + fields[i].offset, fields[i].size,
+                         equals + 1, len - key - 1);
+}
+
+void hf__record_read(hf_identity *ret, const char *text) {
+    memset(ret, 0, sizeof *ret);
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+
+        read_line(ret, text, len);
+        text += len;
+        text += *text == '\n';
+    }
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * redis.h - the backend, as its files share it. */
+#ifndef HF_REDIS_H
+#define HF_REDIS_H
+
+#include "engine.h"
+#include "wake.h"
+
+typedef struct hf_redis {
+    hf_backend base;
+    hf_server server;
+    hf_engine *engine;
+    hf_listener *listener;
+} hf_redis;
+
+/* ---- record.c: who a client is ----------------------------------------- */
+
+enum { HF_RECORD_SIZE = 1024 };
+
+/* One line for each thing known, `host=db1`, %-escaped. */
+void hf__record_write(char *buf, const hf_identity *identity);
+void hf__record_read(hf_identity *ret, const char *text);
+
+/* ---- list.c, examine.c: verbs for those who look ------------------------ */
+
+int hf__redis_list(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,
+                   hf_time by, hf_error *err);
+int hf__redis_examine(hf_backend *be, hf_fact_fn *fn, void *arg, hf_time by,
+                      hf_error *err);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scripts.h - the scripts in lua/, by number.
+ *
+ * They are loaded when a connection opens and called by their hash from then
+ * on; a server that lost them is sent the text once more. */
+#ifndef HF_REDIS_SCRIPTS_H
+#define HF_REDIS_SCRIPTS_H
+
+#include "../../../include/holdfast.h"
+
+/* A number, a kind's verb, the constant made of its file. */
+#define HF_SCRIPTS(X)                                                          \
+    X(LOCK_ATTEMPT, hf_lock_attempt_lua)                                       \
+    X(LOCK_RELEASE, hf_lock_release_lua)                                       \
+    X(LOCK_AFTER, hf_lock_after_lua)                                           \
+    X(LOCK_FORCE, hf_lock_force_lua)                                           \
+    X(LOCK_RENEW, hf_lock_renew_lua)                                           \
+    X(SIMPLE_ATTEMPT, hf_simple_attempt_lua)                                   \
+    X(SIMPLE_RELEASE, hf_simple_release_lua)                                   \
+    X(SIMPLE_AFTER, hf_simple_after_lua)                                       \
+    X(SIMPLE_FORCE, hf_simple_force_lua)                                       \
+    X(SIMPLE_RENEW, hf_simple_renew_lua)                                       \
+    X(LIST, hf_list_lua)
+
+typedef enum hf_script {
+#define HF_X(name, text) HF_SCRIPT_##name,
+    HF_SCRIPTS(HF_X)
+#undef HF_X
+        HF_N_SCRIPTS
+} hf_script;
+
+extern const char *const hf__script_text[HF_N_SCRIPTS];
+
+/* The hash under which Redis knows a script. */
+typedef struct hf_hashes {
+    char of[HF_N_SCRIPTS][41];
+} hf_hashes;
+
+int hf__hash_scripts(hf_hashes *ret, hf_error *err);
+
+#endif

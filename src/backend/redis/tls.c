@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tls.c - OpenSSL over the sockets of our world.
+ *
+ * OpenSSL's own socket BIO writes with write(2), which raises SIGPIPE in the
+ * program we live in when the server has gone.  So the bytes go through a BIO
+ * of ours, which sends as everything else here does. */
+#include "tls.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../../err.h"
+#include "../../world.h"
+
+struct hf_tls {
+    const hf_address *address;
+    SSL_CTX *ctx;
+    BIO_METHOD *method;
+    atomic_bool worked; /* some handshake succeeded: it does speak TLS */
+};
+
+/* ---- the BIO ----------------------------------------------------------- */
+
+static int fd_of(BIO *bio) {
+    return (int)(intptr_t)BIO_get_data(bio);
+}
+
+static bool passing(int why) {
+    return why == EAGAIN || why == EWOULDBLOCK || why == EINTR;
+}
+
+static int bio_write(BIO *bio, const char *buf, int size) {
+    ssize_t n = hf__world->send(fd_of(bio), buf, (size_t)size);
+
+    BIO_clear_retry_flags(bio);
+    if (n < 0 && passing(errno))
+        BIO_set_retry_write(bio);
+    return (int)n;
+}
+
+static int bio_read(BIO *bio, char *buf, int size) {
+    ssize_t n = hf__world->recv(fd_of(bio), buf, (size_t)size);
+
+    BIO_clear_retry_flags(bio);
+    if (n < 0 && passing(errno))
+        BIO_set_retry_read(bio);
+    return (int)n;
+}
+
+static long bio_ctrl(BIO *bio, int what, long number, void *pointer) {
+    (void)bio, (void)number, (void)pointer;
+    return what == BIO_CTRL_FLUSH;
+}
+
+static int bio_create(BIO *bio) {
+    BIO_set_init(bio, 1);
+    return 1;
+}
+
+static BIO_METHOD *bio_method(void) {
+    BIO_METHOD *m =
+        BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "holdfast");
+
+    if (m && BIO_meth_set_write(m, bio_write) &&
+        BIO_meth_set_read(m, bio_read) && BIO_meth_set_ctrl(m, bio_ctrl) &&
+        BIO_meth_set_create(m, bio_create))
+        return m;
+    BIO_meth_free(m);
+    return NULL;
+}
+
+/* ---- what goes wrong --------------------------------------------------- */
+
+/* The oldest reason on OpenSSL's list, which is the one that caused the
+ * others. */
+static const char *reason(void) {
+    unsigned long code = ERR_get_error();
+    const char *text = code ? ERR_reason_error_string(code) : NULL;
+
+    ERR_clear_error();
+    return text ? text : "no reason given";
+}
+
+static const char *server_name(const hf_address *a) {
+    return a->tls_server_name ? a->tls_server_name : a->host;
+}
+
+static int bad_certificate(hf_error *err, const hf_address *a, long verdict) {
+    switch (verdict) {
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+        return hf__fail(err, HF_ETLS,
+                        "%s: its certificate is for another name than %s: "
+                        "give tls_server_name=NAME",
+                        a->where, server_name(a));
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+        return hf__fail(err, HF_ETLS,
+                        "%s: its certificate comes from an unknown CA (%s): "
+                        "give tls_ca=FILE",
+                        a->where, X509_verify_cert_error_string(verdict));
+    default:
+        return hf__fail(err, HF_ETLS, "%s: its certificate is refused: %s",
+                        a->where, X509_verify_cert_error_string(verdict));
+    }
+}
+
+static int handshake_failed(hf_error *err, hf_tls *tls, SSL *ssl) {
+    const hf_address *a = tls->address;
+    long verdict = SSL_get_verify_result(ssl);
+    unsigned long code = ERR_peek_error();
+
+    if (a->tls_verify != HF_VERIFY_NONE && verdict != X509_V_OK) {
+        ERR_clear_error();
+        return bad_certificate(err, a, verdict);
+    }
+    if (ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER) {
+        ERR_clear_error();
+        return hf__fail(err, HF_ETLS,
+                        "%s: the server speaks plain text: write redis://",
+                        a->where);
+    }
+    if (!code && atomic_load(&tls->worked))
+        return hf__fail(err, HF_EDOWN, "%s: closed during the TLS handshake",
+                        a->where);
+    return hf__fail(err, HF_ETLS, "%s: the TLS handshake failed: %s", a->where,
+                    reason());
+}
+
+/* A plain-text server waits for the rest of what it takes for a command. */
+static int handshake_slow(hf_error *err, hf_tls *tls) {
+    if (atomic_load(&tls->worked))
+        return hf__fail(err, HF_EDOWN, "%s: no answer to the TLS handshake",
+                        tls->address->where);
+    return hf__fail(err, HF_ETLS,
+                    "%s: no answer to the TLS handshake; if the server speaks "
+                    "plain text write redis://",
+                    tls->address->where);
+}
+
+/* ---- the shared part --------------------------------------------------- */
+
+static int load_ca(SSL_CTX *ctx, const hf_address *a, hf_error *err) {
+    struct stat st;
+    bool is_dir;
+
+    if (a->tls_verify == HF_VERIFY_NONE)
+        return HF_OK;
+    SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+    is_dir = a->tls_ca && stat(a->tls_ca, &st) == 0 && S_ISDIR(st.st_mode);
+    if (!a->tls_ca ? SSL_CTX_set_default_verify_paths(ctx) :
+        is_dir     ? SSL_CTX_load_verify_locations(ctx, NULL, a->tls_ca) :
+                     SSL_CTX_load_verify_locations(ctx, a->tls_ca, NULL))
+        return HF_OK;
+    return hf__fail(err, HF_ETLS, "tls_ca %s cannot be read: %s",
+                    a->tls_ca ? a->tls_ca : "(default)", reason());
+}
+
+static int load_own(SSL_CTX *ctx, const hf_address *a, hf_error *err) {
+    const char *key = a->tls_key ? a->tls_key : a->tls_cert;
+
+    if (!a->tls_cert)
+        return HF_OK;
+    if (SSL_CTX_use_certificate_chain_file(ctx, a->tls_cert) != 1)
+        return hf__fail(err, HF_ETLS, "tls_cert %s cannot be used: %s",
+                        a->tls_cert, reason());
+    if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1)
+        return hf__fail(err, HF_ETLS, "tls_key %s cannot be used: %s", key,
+                        reason());
+    return HF_OK;
+}
+
+/* A key with a pass phrase would make OpenSSL ask on the terminal. */
+static int no_pass_phrase(char *buf, int size, int writing, void *arg) {
+    (void)buf, (void)size, (void)writing, (void)arg;
+    return 0;
+}
+
+static int set_up(hf_tls *tls, hf_error *err) {
+    int rc;
+
+    tls->method = bio_method();
+    tls->ctx = SSL_CTX_new(TLS_client_method());
+    if (!tls->method || !tls->ctx)
+        return hf__fail(err, HF_ETLS, "OpenSSL cannot be used: %s", reason());
+    SSL_CTX_set_min_proto_version(tls->ctx, TLS1_2_VERSION);
+    SSL_CTX_set_options(tls->ctx, SSL_OP_NO_RENEGOTIATION);
+    SSL_CTX_set_mode(tls->ctx, SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_default_passwd_cb(tls->ctx, no_pass_phrase);
+    rc = load_ca(tls->ctx, tls->address, err);
+    return rc == HF_OK ? load_own(tls->ctx, tls->address, err) : rc;
+}
+
+int hf__tls_new(hf_tls **ret, const hf_address *a, hf_error *err) {
+    hf_tls *tls = calloc(1, sizeof *tls);
+    int rc;
+
+    if (!tls)
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    tls->address = a;
+    ERR_clear_error();
+    rc = set_up(tls, err);
+    if (rc == HF_OK)
+        *ret = tls;
+    else
+        hf__tls_free(tls);
+    return rc;
+}
+
+void hf__tls_free(hf_tls *tls) {
+    if (!tls)
+        return;
+    SSL_CTX_free(tls->ctx);
+    BIO_meth_free(tls->method);
+    free(tls);
+}
+
+/* ---- one connection ---------------------------------------------------- */
+
+/* Whom we expect.  Names go into the greeting too, so that a server with many
+ * certificates picks the right one; for addresses that is not allowed. */
+static bool expect(SSL *ssl, const hf_address *a) {
+    const char *name = server_name(a);
+    unsigned char ip[16];
+    bool is_ip;
+
+    if (!name)
+        return true;
+    is_ip =
+        inet_pton(AF_INET, name, ip) == 1 || inet_pton(AF_INET6, name, ip) == 1;
+    if (!is_ip && !SSL_set_tlsext_host_name(ssl, name))
+        return false;
+    if (a->tls_verify != HF_VERIFY_FULL)
+        return true;
+    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    return is_ip ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) :
+                   SSL_set1_host(ssl, name);
+}
+
+static SSL *attach(hf_tls *tls, int fd) {
+    SSL *ssl = SSL_new(tls->ctx);
+    BIO *bio = BIO_new(tls->method);
+
+    if (!ssl || !bio || !expect(ssl, tls->address)) {
+        SSL_free(ssl);
+        BIO_free(bio);
+        return NULL;
+    }
+    BIO_set_data(bio, (void *)(intptr_t)fd);
+    SSL_set_bio(ssl, bio, bio);
+    return ssl;
+}
+
+static int shake(hf_tls *tls, SSL *ssl, int fd, hf_time by, hf_error *err) {
+    struct pollfd pfd = {.fd = fd};
+
+    for (;;) {
+        int rc, want;
+
+        ERR_clear_error();
+        rc = SSL_connect(ssl);
+        if (rc == 1)
+            return HF_OK;
+        want = SSL_get_error(ssl, rc);
+        if (want != SSL_ERROR_WANT_READ && want != SSL_ERROR_WANT_WRITE)
+            return handshake_failed(err, tls, ssl);
+        pfd.events = want == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
+        if (hf__world->poll(&pfd, 1, by) == 0 && hf__now() >= by)
+            return handshake_slow(err, tls);
+    }
+}
+
+int hf__tls_connect(SSL **ret, hf_tls *tls, int fd, hf_time by, hf_error *err) {
+    SSL *ssl = attach(tls, fd);
+    int rc;
+
+    if (!ssl)
+        return hf__fail(err, HF_ETLS, "%s: OpenSSL refuses: %s",
+                        tls->address->where, reason());
+    rc = shake(tls, ssl, fd, by, err);
+    if (rc != HF_OK) {
+        SSL_free(ssl);
+        return rc;
+    }
+    atomic_store(&tls->worked, true);
+    *ret = ssl;
+    return HF_OK;
+}
+
+static ssize_t moved(SSL *ssl, int rc, size_t n, char *why, size_t room) {
+    int want = SSL_get_error(ssl, rc);
+
+    if (rc == 1)
+        return (ssize_t)n;
+    if (want == SSL_ERROR_WANT_READ || want == SSL_ERROR_WANT_WRITE)
+        return 0;
+    if (want == SSL_ERROR_SSL)
+        snprintf(why, room, "TLS: %s", reason());
+    else
+        snprintf(why, room, "the server closed the connection");
+    return -1;
+}
+
+ssize_t hf__tls_send(SSL *ssl, const void *buf, size_t size) {
+    char why[1];
+    size_t n = 0;
+    int rc;
+
+    ERR_clear_error();
+    rc = SSL_write_ex(ssl, buf, size, &n);
+    return moved(ssl, rc, n, why, sizeof why);
+}
+
+ssize_t hf__tls_recv(SSL *ssl, void *buf, size_t size, char *why, size_t room) {
+    size_t n = 0;
+    int rc;
+
+    ERR_clear_error();
+    rc = SSL_read_ex(ssl, buf, size, &n);
+    return moved(ssl, rc, n, why, room);
+}

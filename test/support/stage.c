@@ -171,6 +171,12 @@ int hf_test_answer(hf_test_thread *t) {
     return t->result;
 }
 
+int hf_test_cancel(hf_test_thread *t) {
+    hf_test_eventually((hf_lock_cancel(t->lock), atomic_load(&t->answered)),
+                       HF_TEST_LONG);
+    return hf_test_answer(t);
+}
+
 int hf_test_end(hf_test_thread *t) {
     hf_test_answer(t);
     sem_post(&t->let_go);

@@ -81,6 +81,9 @@ void hf_test_begin(hf_test_thread *t, hf_lock *lock, int wait_ms);
 /* Waits for the answer to acquire; fails the test after HF_TEST_LONG. */
 int hf_test_answer(hf_test_thread *t);
 
+/* Cancels until it has its answer: one call alone may come too early. */
+int hf_test_cancel(hf_test_thread *t);
+
 /* Lets it release and end; what release answered. */
 int hf_test_end(hf_test_thread *t);
 

@@ -56,8 +56,22 @@ void hf_test_breathe(void);
         }                                                                      \
     } while (0)
 
-/* Does the thread `tid` of this process sleep?  Two looks in a row, since
- * everybody sleeps for a moment on the way to where he really waits. */
+/* A test that begins with something that may be missing, such as a server:
+ *
+ *     static void with_a_server(void **state) {
+ *         server = hf_test_server_start(NULL);
+ *         hf_test_body(state);
+ *     }
+ *     … HF_TEST_IN(with_a_server, a_sentence, teardown),
+ *
+ * Not a fixture, because only a test can be skipped. */
+#define HF_TEST_IN(begin, name, teardown)                                      \
+    { #name, begin, NULL, teardown, (void *)name }
+void hf_test_body(void **state);
+
+/* Does the thread `tid` of this process sleep, and without stirring for a
+ * while?  Everybody nods off for a moment on the way to where he really waits;
+ * so this says "probably waits now" and no more. */
 bool hf_test_asleep(pid_t tid);
 
 /* How many descriptors are open and how many threads run in this process. */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * environment.h - what the command that `run` starts is told, and what we are
+ * told when such a command is ourselves. */
+#ifndef CLI_ENVIRONMENT_H
+#define CLI_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct environment {
+    const char *name;
+    const char *store; /* as the command may use it               */
+    const char *where; /* as the library resolved it, to compare  */
+    const char *owner;
+    uint64_t token;
+} environment;
+
+/* Does a `holdfast run` we are part of hold this name there?  Then waiting for
+ * it would never end. */
+bool environment_holds(const char *name, const char *where);
+
+/* Our environment with HOLDFAST_LOCK and its kin set; lives as long as we. */
+char **environment_make(const environment *e);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * grant.c - asking for a lock while listening to signals.
+ *
+ * Opening a store and waiting in a line take as long as they take, so a thread
+ * of its own does both.  The main thread sleeps on two descriptors: the
+ * signals, and a pipe by which that thread and the library's threads report.
+ *
+ *              opened            answered
+ *   OPENING ───────────► ASKING ─────────► ANSWERED
+ *      │                    │
+ *      │ signal             │ signal: cancel, until it answers
+ *      ▼                    ▼
+ *   ABANDONED            ANSWERED, perhaps with a grant that came first
+ *
+ * ABANDONED is final: the thread looks before it asks, so that a program that
+ * leaves while the store is being opened leaves nothing behind in it. */
+#include "grant.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "environment.h"
+#include "moment.h"
+#include "status.h"
+#include "wait_line.h"
+
+enum stage { OPENING, ASKING, ANSWERED, ABANDONED };
+
+enum { CANCEL_AGAIN_MS = 20 };
+
+static void tell(grant *g, const grant_news *news) {
+    ssize_t n;
+    do
+        n = write(g->news_in, news, sizeof(*news));
+    while (n < 0 && errno == EINTR);
+}
+
+/* A thread of the library's.  While in doubt the lease still runs, so what is
+ * left of it says when it was last renewed. */
+static void on_state(void *arg, hf_lock *lock, hf_state state, int why) {
+    grant *g = arg;
+    grant_news news = {.kind = NEWS_STATE, .state = state, .why = why};
+    int64_t left = hf_lock_remaining_ms(lock);
+    if (state == HF_STATE_DOUBT && left > 0)
+        news.renewed = moment_now() - (g->wish->lease_ms - left);
+    tell(g, &news);
+}
+
+static int make_lock(grant *g) {
+    hf_lock_options options = HF_LOCK_OPTIONS_INIT;
+    options.kind = g->wish->simple ? HF_SIMPLE : HF_LOCK;
+    options.flags = HF_OWNER_HANDLE;
+    options.watchdog_ms = g->wish->lease_ms;
+    options.max_hold_ms = g->wish->at_most_ms;
+    int r = hf_lock_new(&g->lock, g->client, g->wish->name, &options, &g->err);
+    if (r == HF_OK)
+        hf_lock_on_state(g->lock, on_state, g);
+    return r;
+}
+
+static int open_store(grant *g) {
+    int r = settings_open(&g->client, g->wish->settings, g->wish->why,
+                          g->wish->lease_ms, &g->err);
+    if (r == HF_OK)
+        r = make_lock(g);
+    if (r == HF_OK && environment_holds(g->wish->name, hf_store(g->client))) {
+        g->nested = true;
+        r = HF_BUSY;
+    }
+    return r;
+}
+
+/* The asking thread. */
+static void *ask(void *arg) {
+    grant *g = arg;
+    grant_news answer = {.kind = NEWS_ANSWER};
+    int opening = OPENING;
+    g->result = open_store(g);
+    if (g->result == HF_OK &&
+        atomic_compare_exchange_strong(&g->stage, &opening, ASKING))
+        g->result = hf_lock_acquire(g->lock, g->wish->wait_ms, &g->err);
+    tell(g, &answer);
+    return NULL;
+}
+
+/* The store may be slow to open; nothing was asked of it, and nothing can be
+ * cleaned up while the thread is inside. */
+static void leave_while_opening(grant *g, int sig) {
+    int opening = OPENING;
+    if (atomic_compare_exchange_strong(&g->stage, &opening, ABANDONED)) {
+        wait_line_end(g->wish->name, sig);
+        _exit(EXIT_SIGNAL + sig);
+    }
+}
+
+static void heed(grant *g, const signals *s) {
+    bool terminal;
+    int sig;
+    while ((sig = signals_next(s, &terminal)) != 0) {
+        if (sig == SIGTSTP)
+            kill(getpid(), SIGSTOP);
+        else if (signals_ends(sig) && g->signal == 0) {
+            g->signal = sig;
+            leave_while_opening(g, sig);
+        }
+    }
+}
+
+static bool has_answer(grant *g) {
+    grant_news news;
+    return grant_news_next(g, &news) && news.kind == NEWS_ANSWER;
+}
+
+/* A cancel is heard only by a wait that is under way, so it is repeated until
+ * the thread has answered. */
+static void await_answer(grant *g, const signals *s) {
+    wait_line line;
+    wait_line_start(&line, g->wish->name, g->asked, g->wish->quiet,
+                    g->wish->settings->verbose);
+    struct pollfd fds[] = {{.fd = s->fd, .events = POLLIN},
+                           {.fd = g->news, .events = POLLIN}};
+    for (;;) {
+        int ms = moment_timeout(line.next);
+        if (g->signal != 0)
+            ms = CANCEL_AGAIN_MS;
+        int n = poll(fds, 2, ms);
+        if (has_answer(g))
+            break;
+        heed(g, s);
+        if (g->signal != 0)
+            hf_lock_cancel(g->lock);
+        else if (n == 0 && atomic_load(&g->stage) == ASKING)
+            wait_line_show(&line, g->client);
+        else if (n == 0)
+            line.next = moment_now() + CANCEL_AGAIN_MS;
+    }
+    wait_line_clear(&line);
+}
+
+static bool make_pipe(grant *g) {
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) != 0)
+        return false;
+    g->news = fds[0];
+    g->news_in = fds[1];
+    return true;
+}
+
+int grant_ask(grant *g, const grant_wish *wish, const signals *s) {
+    int e = 0;
+    memset(g, 0, sizeof(*g));
+    g->wish = wish;
+    /* Few threads that hardly allocate: to make each a heap of its own would
+     * cost more than the lock. */
+    mallopt(M_ARENA_MAX, 1);
+    g->asked = moment_now();
+    if (!make_pipe(g))
+        e = errno;
+    else
+        e = pthread_create(&g->asker, NULL, ask, g);
+    if (e != 0) {
+        g->err.code = g->result = HF_ESYSTEM;
+        snprintf(g->err.text, sizeof(g->err.text), "cannot start: %s",
+                 strerror(e));
+        return g->result;
+    }
+    await_answer(g, s);
+    pthread_join(g->asker, NULL);
+    g->since = moment_now();
+    return g->result;
+}
+
+bool grant_news_next(grant *g, grant_news *news) {
+    return read(g->news, news, sizeof(*news)) == (ssize_t)sizeof(*news);
+}
+
+int grant_release(grant *g, int keep_ms) {
+    if (keep_ms > 0)
+        return hf_lock_release_after(g->lock, keep_ms, &g->err);
+    return hf_lock_release(g->lock, &g->err);
+}
+
+void grant_close(grant *g) {
+    if (g->lock) {
+        hf_lock_on_state(g->lock, NULL, NULL);
+        hf_lock_free(g->lock);
+    }
+    hf_close(g->client);
+    close(g->news);
+    close(g->news_in);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * guard.c - stops the command when its wrapper was killed.
+ *
+ * SIGKILL gives the wrapper no last word, and a command that runs on without
+ * it runs beside the next holder of the lock.  The guard is a copy of the
+ * wrapper that sleeps on a pipe.  A byte means that the command is gone; the
+ * end of the pipe without one means that the wrapper is.
+ *
+ * It keeps the wrapper's own descriptors on purpose.  A store on this host
+ * knows that a client lives by a lock on an open file; with the copy open it
+ * gives the lock to nobody before the command has been stopped, or the lease
+ * has ended.  What others handed to the wrapper is closed, so that a reader of
+ * its output sees the end of it. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "job.h"
+#include "kin.h"
+#include "moment.h"
+
+enum { LOOK_MS = 10, REST_MS = 1000 };
+
+static char *title;
+static size_t title_room;
+
+void guard_title(char **argv) {
+    size_t n = 0;
+    while (argv[n + 1])
+        n++;
+    title = argv[0];
+    title_room = (size_t)(argv[n] + strlen(argv[n]) - argv[0]);
+}
+
+static void take_name(void) {
+    static const char name[] = "holdfast-guard";
+    prctl(PR_SET_NAME, name);
+    if (title_room < sizeof(name))
+        return;
+    memset(title, 0, title_room);
+    memcpy(title, name, sizeof(name));
+}
+
+/* Whatever is sent to the wrapper's group or session, the guard stays. */
+static void ignore_signals(void) {
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    for (int sig = 1; sig < NSIG; sig++)
+        if (sig != SIGKILL && sig != SIGSTOP && sig != SIGCHLD)
+            sigaction(sig, &ignore, NULL);
+    setsid();
+}
+
+/* The bytes read, 0 at the end. */
+static size_t take(int fd, void *to, size_t size) {
+    ssize_t n;
+    do
+        n = read(fd, to, size);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? 0 : (size_t)n;
+}
+
+static bool is_there(const job *j) {
+    return kill(j->own_group ? -j->pid : j->pid, 0) == 0;
+}
+
+/* Not our child, so we cannot wait for it; we look. */
+static void await_end(const job *j, int ms) {
+    int64_t by = moment_now() + ms;
+    while (is_there(j) && moment_now() < by)
+        poll(NULL, 0, LOOK_MS);
+}
+
+/* Even the dead may linger in the table if nobody reaps them, hence an end to
+ * the second wait too. */
+static void stop(const job *j, int grace_ms) {
+    job_signal(j, SIGTERM);
+    job_signal(j, SIGCONT);
+    await_end(j, grace_ms);
+    job_signal(j, SIGKILL);
+    await_end(j, REST_MS);
+}
+
+_Noreturn void guard_watch(int in, bool own_group, int grace_ms) {
+    job j = {.own_group = own_group};
+    char done;
+    take_name();
+    ignore_signals();
+    kin_close_inherited();
+    if (take(in, &j.pid, sizeof(j.pid)) == sizeof(j.pid) &&
+        take(in, &done, 1) == 0)
+        stop(&j, grace_ms);
+    _exit(0);
+}

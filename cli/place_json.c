@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * place_json.c - a line of claims as JSON, the same for `show` and `ls`. */
+#include "place_json.h"
+
+#include <time.h>
+
+/* RFC 3339, UTC: when somebody who has been there for `ms` came. */
+static void put_since(json *j, int64_t ms) {
+    struct timespec now;
+    struct tm tm;
+    char text[40];
+    if (ms < 0) {
+        json_null(j, "since");
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t at = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - ms;
+    time_t seconds = (time_t)(at / 1000);
+    gmtime_r(&seconds, &tm);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    json_text(j, "since", text);
+}
+
+static void put_place(json *j, const char *key, const hf_place *p) {
+    json_open(j, key, '{');
+    json_text(j, "owner", p->owner);
+    json_flag(j, "foreign", p->foreign);
+    json_text_or_null(j, "user", p->user);
+    json_text_or_null(j, "host", p->host);
+    if (p->pid > 0)
+        json_number(j, "pid", p->pid);
+    else
+        json_null(j, "pid");
+    json_text_or_null(j, "program", p->program);
+    json_text_or_null(j, "why", p->why);
+    put_since(j, p->since_ms);
+    json_span(j, "seconds", p->since_ms);
+    if (p->holds) {
+        json_span(j, "lease", p->lease_ms);
+        json_token(j, "token", p->token);
+    }
+    json_close(j, '}');
+}
+
+void place_json(json *j, const char *name, const places *all, size_t i,
+                size_t end) {
+    const hf_place *holder = places_holder(all, i, end);
+    json_text(j, "name", name);
+    json_text_or_null(j, "kind", i < end ? all->items[i].seen.kind : "");
+    json_text(j, "state", holder ? "held" : "free");
+    if (holder)
+        put_place(j, "holder", holder);
+    else
+        json_null(j, "holder");
+    json_open(j, "waiters", '[');
+    for (; i < end; i++)
+        if (!all->items[i].seen.holds)
+            put_place(j, NULL, &all->items[i].seen);
+    json_close(j, ']');
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * place_json.h - a line of claims as JSON. */
+#ifndef CLI_PLACE_JSON_H
+#define CLI_PLACE_JSON_H
+
+#include "json.h"
+#include "place.h"
+
+/* The members of one lock's object: claims [i, end), all on `name`. */
+void place_json(json *j, const char *name, const places *all, size_t i,
+                size_t end);
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * exclusion.c - one owner at a time, and who that is. */
+#include "contract.h"
+
+#include "support/dir.h"
+#include "support/guarded.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct party {
+    hf_client *client;
+    hf_test_guarded *g;
+    int threads, rounds;
+} party;
+
+static void *contend(void *arg) {
+    party *p = arg;
+    hf_test_contend(p->client, "counter", p->g, p->threads, p->rounds);
+    return NULL;
+}
+
+void a_guarded_counter_loses_no_increment(void **state) {
+    (void)state;
+    enum { CLIENTS = 2, THREADS = 8, ROUNDS = 25 };
+    char path[160];
+    pthread_t threads[CLIENTS];
+    party parties[CLIENTS];
+    hf_test_fresh_path(path, sizeof path, "counter");
+    hf_test_guarded *g = hf_test_guarded_map(path);
+    assert_non_null(g);
+    for (int i = 0; i < CLIENTS; i++) {
+        parties[i] = (party){hf_contract_open(NULL), g, THREADS, ROUNDS};
+        pthread_create(&threads[i], NULL, contend, &parties[i]);
+    }
+    for (int i = 0; i < CLIENTS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(g->failures, 0);
+    assert_int_equal(g->overlaps, 0);
+    assert_int_equal(g->disorders, 0);
+    assert_int_equal(g->counter, CLIENTS * THREADS * ROUNDS);
+    hf_test_guarded_unmap(g);
+}
+
+void a_held_lock_answers_busy_to_a_try(void **state) {
+    (void)state;
+    hf_lock *a = hf_test_lock(hf_contract_open(NULL), "x", NULL);
+    hf_lock *b = hf_test_lock(hf_contract_open(NULL), "x", NULL);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_expect(HF_BUSY, hf_lock_try(b, ERR));
+    hf_expect(HF_BUSY, hf_lock_acquire(b, 0, ERR));
+    assert_false(hf_lock_is_held(b));
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    hf_expect(HF_OK, hf_lock_try(b, ERR));
+}
+
+void a_released_lock_can_be_taken_again(void **state) {
+    (void)state;
+    hf_client *client = hf_contract_open(NULL);
+    hf_lock *lock = hf_test_lock(client, "x", NULL);
+    for (int i = 0; i < 5; i++) {
+        hf_expect(HF_OK, hf_lock_acquire(lock, 0, ERR));
+        assert_true(hf_lock_is_held(lock));
+        hf_expect(HF_OK, hf_lock_release(lock, ERR));
+        assert_false(hf_lock_is_held(lock));
+    }
+    assert_int_equal(hf_test_holders(client, "x"), 0);
+}
+
+void re_entry_counts_0_1_2_1_0_and_keeps_the_token(void **state) {
+    (void)state;
+    hf_lock *lock = hf_test_lock(hf_contract_open(NULL), "x", NULL);
+    assert_int_equal(hf_lock_holds(lock), 0);
+    hf_expect(HF_OK, hf_lock_try(lock, ERR));
+    assert_int_equal(hf_lock_holds(lock), 1);
+    uint64_t token = hf_lock_token(lock);
+    assert_true(token > 0);
+    hf_expect(HF_OK, hf_lock_acquire(lock, 1000, ERR));
+    assert_int_equal(hf_lock_holds(lock), 2);
+    assert_true(hf_lock_token(lock) == token);
+    hf_expect(HF_OK, hf_lock_release(lock, ERR));
+    assert_int_equal(hf_lock_holds(lock), 1);
+    assert_true(hf_lock_is_held(lock));
+    assert_true(hf_lock_token(lock) == token);
+    hf_expect(HF_OK, hf_lock_release(lock, ERR));
+    assert_int_equal(hf_lock_holds(lock), 0);
+    assert_false(hf_lock_is_held(lock));
+}
+
+void after_one_of_two_releases_others_stay_out(void **state) {
+    (void)state;
+    hf_lock *a = hf_test_lock(hf_contract_open(NULL), "x", NULL);
+    hf_lock *b = hf_test_lock(hf_contract_open(NULL), "x", NULL);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    hf_expect(HF_BUSY, hf_lock_try(b, ERR));
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    hf_expect(HF_OK, hf_lock_try(b, ERR));
+}
+
+static int is_held(hf_lock *lock, hf_error *err) {
+    (void)err;
+    return hf_lock_is_held(lock);
+}
+
+void another_thread_is_another_owner(void **state) {
+    (void)state;
+    hf_lock *lock = hf_test_lock(hf_contract_open(NULL), "x", NULL);
+    hf_expect(HF_OK, hf_lock_try(lock, ERR));
+    assert_int_equal(hf_test_elsewhere(hf_lock_try, lock), HF_BUSY);
+    assert_false(hf_test_elsewhere(is_held, lock));
+    assert_true(hf_lock_is_held(lock));
+    assert_int_equal(hf_lock_holds(lock), 1);
+}
+
+void only_the_owner_releases(void **state) {
+    (void)state;
+    hf_client *other = hf_contract_open(NULL);
+    hf_lock *lock = hf_test_lock(hf_contract_open(NULL), "x", NULL);
+    hf_lock *foreign = hf_test_lock(other, "x", NULL);
+    hf_expect(HF_OK, hf_lock_try(lock, ERR));
+    uint64_t token = hf_lock_token(lock);
+    assert_int_equal(hf_test_elsewhere(hf_lock_release, lock), HF_ENOT_OWNER);
+    hf_expect(HF_ENOT_OWNER, hf_lock_release(foreign, ERR));
+    assert_non_null(strstr(ERR->text, "'x'"));
+    assert_true(hf_lock_is_held(lock));
+    assert_true(hf_lock_token(lock) == token);
+    assert_int_equal(hf_test_holders(other, "x"), 1);
+    hf_expect(HF_BUSY, hf_lock_try(foreign, ERR));
+    hf_expect(HF_OK, hf_lock_release(lock, ERR));
+}
+
+void nobody_releases_what_is_not_held(void **state) {
+    (void)state;
+    hf_lock *lock = hf_test_lock(hf_contract_open(NULL), "x", NULL);
+    hf_expect(HF_ENOT_OWNER, hf_lock_release(lock, ERR));
+    hf_expect(HF_ENOT_OWNER, hf_lock_release_after(lock, 100, ERR));
+    hf_expect(HF_ENOT_OWNER, hf_lock_extend(lock, 1000, ERR));
+    hf_expect(HF_OK, hf_lock_try(lock, ERR));
+    hf_expect(HF_OK, hf_lock_release(lock, ERR));
+    hf_expect(HF_ENOT_OWNER, hf_lock_release(lock, ERR));
+}
+
+void a_handle_that_owns_is_released_by_any_thread(void **state) {
+    (void)state;
+    hf_client *client = hf_contract_open(NULL);
+    hf_lock *lock =
+        hf_test_lock(client, "x", HF_LOCK_WITH(.flags = HF_OWNER_HANDLE));
+    hf_expect(HF_OK, hf_lock_try(lock, ERR));
+    assert_true(hf_test_elsewhere(is_held, lock));
+    assert_int_equal(hf_test_elsewhere(hf_lock_try, lock), HF_OK);
+    assert_int_equal(hf_lock_holds(lock), 2);
+    hf_expect(HF_OK, hf_lock_release(lock, ERR));
+    assert_int_equal(hf_test_elsewhere(hf_lock_release, lock), HF_OK);
+    assert_false(hf_lock_is_held(lock));
+    assert_int_equal(hf_test_holders(client, "x"), 0);
+}
+
+void two_handles_that_own_exclude_each_other_in_one_thread(void **state) {
+    (void)state;
+    hf_client *client = hf_contract_open(NULL);
+    const hf_lock_options *owns = HF_LOCK_WITH(.flags = HF_OWNER_HANDLE);
+    hf_lock *a = hf_test_lock(client, "x", owns);
+    hf_lock *b = hf_test_lock(client, "x", owns);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_expect(HF_BUSY, hf_lock_try(b, ERR));
+    hf_expect(HF_ENOT_OWNER, hf_lock_release(b, ERR));
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    hf_expect(HF_OK, hf_lock_try(b, ERR));
+}
+
+void a_thousand_grants_have_a_thousand_growing_tokens(void **state) {
+    (void)state;
+    hf_lock *locks[2];
+    uint64_t last = 0;
+    for (int i = 0; i < 2; i++)
+        locks[i] = hf_test_lock(hf_contract_open(NULL), "x", NULL);
+    for (int i = 0; i < 1000; i++) {
+        hf_lock *lock = locks[i % 2];
+        hf_expect(HF_OK, hf_lock_try(lock, ERR));
+        uint64_t token = hf_lock_token(lock);
+        if (token <= last)
+            fail_msg("token %llu after %llu", (unsigned long long)token,
+                     (unsigned long long)last);
+        last = token;
+        hf_expect(HF_OK, hf_lock_release(lock, ERR));
+    }
+}
+
+static const char *const odd_names[] = {
+    "a",      "A",     "a ",       " a",
+    "a:b",    "a:b:c", "{a}",      "a{b}c",
+    "a{b",    "a}b",   "{}x",      "a/b",
+    "a\\b",   "a'b",   "a\"b",     "a%b",
+    "a*",     "a?",    "[a]",      "-",
+    "--help", ".",     "..",       "größe",
+    "鍵",     "🔑",     "a;b",      "$(a)",
+    "%s%n",   "a,b",   "holdfast", "redisson_lock__channel:{a}",
+    "NULL",   "0",     "a=b&c=d",
+};
+
+/* All are taken at once: had two of them one place in the store, the second
+ * would be busy. */
+void names_of_every_kind_do_not_collide(void **state) {
+    (void)state;
+    enum { N = sizeof odd_names / sizeof odd_names[0] };
+    hf_client *client = hf_contract_open(NULL), *other = hf_contract_open(NULL);
+    hf_lock *locks[N + 1];
+    char longest[HF_NAME_MAX + 1];
+    memset(longest, 'n', HF_NAME_MAX);
+    longest[HF_NAME_MAX] = 0;
+    for (size_t i = 0; i <= N; i++) {
+        const char *name = i < N ? odd_names[i] : longest;
+        locks[i] = hf_test_lock(client, name, NULL);
+        assert_string_equal(hf_lock_name(locks[i]), name);
+        hf_expect(HF_OK, hf_lock_try(locks[i], ERR));
+        assert_int_equal(hf_test_holders(other, name), 1);
+        hf_expect(HF_BUSY, hf_lock_try(hf_test_lock(other, name, NULL), ERR));
+    }
+    for (size_t i = 0; i <= N; i++)
+        hf_expect(HF_OK, hf_lock_release(locks[i], ERR));
+    assert_int_equal(hf_test_holders(other, NULL), 0);
+}
+
+void a_posted_release_lets_the_next_one_in(void **state) {
+    (void)state;
+    hf_client *client = hf_contract_open(NULL);
+    hf_lock *a =
+        hf_test_lock(client, "x", HF_LOCK_WITH(.flags = HF_POST_RELEASE));
+    hf_lock *b = hf_test_lock(hf_contract_open(NULL), "x", NULL);
+    for (int i = 0; i < 20; i++) {
+        hf_expect(HF_OK, hf_lock_acquire(a, HF_TEST_LONG, ERR));
+        uint64_t token = hf_lock_token(a);
+        hf_expect(HF_OK, hf_lock_release(a, ERR));
+        hf_expect(HF_OK, hf_lock_acquire(b, HF_TEST_LONG, ERR));
+        assert_true(hf_lock_token(b) > token);
+        hf_expect(HF_OK, hf_lock_release(b, ERR));
+    }
+}

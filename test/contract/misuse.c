@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * misuse.c - what cannot be is refused in words; what ends leaves nothing. */
+#include "contract.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined __has_feature
+#if __has_feature(thread_sanitizer)
+#define UNDER_TSAN 1
+#endif
+#endif
+#ifdef __SANITIZE_THREAD__
+#define UNDER_TSAN 1
+#endif
+
+/* Refused with `code`, and the text has the word in it. */
+static void refused(int code, int got, const char *word) {
+    hf_expect(code, got);
+    assert_int_equal(ERR->code, code);
+    if (strstr(ERR->text, word) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", ERR->text, word);
+}
+
+void names_that_cannot_be_used_are_refused_by_name(void **state) {
+    (void)state;
+    char over[HF_NAME_MAX + 2];
+    hf_client *client = hf_contract_open(NULL);
+    hf_lock *lock = (hf_lock *)client; /* must become NULL */
+    memset(over, 'n', sizeof over);
+    over[HF_NAME_MAX + 1] = 0;
+    refused(HF_ENAME, hf_lock_new(&lock, client, "", NULL, ERR), "empty");
+    assert_null(lock);
+    refused(HF_ENAME, hf_lock_new(&lock, client, over, NULL, ERR), "255");
+    refused(HF_ENAME, hf_lock_new(&lock, client, "a\nb", NULL, ERR), "0x0a");
+    refused(HF_ENAME, hf_lock_new(&lock, client, "\x1b[1m", NULL, ERR), "0x1b");
+    refused(HF_ENAME, hf_lock_new(&lock, client, "a\x7f", NULL, ERR), "0x7f");
+    refused(HF_ENAME, hf_lock_new(&lock, client, "a\xff", NULL, ERR), "0xff");
+    over[HF_NAME_MAX] = 0;
+    hf_test_lock(client, over, NULL);
+}
+
+void negative_durations_are_refused(void **state) {
+    (void)state;
+    hf_lock *lock;
+    hf_client *client = hf_contract_open(NULL), *none;
+    const char *uri = hf_contract_uri;
+    refused(HF_EUSAGE,
+            hf_lock_new(&lock, client, "x", HF_LOCK_WITH(.lease_ms = -1), ERR),
+            "lease_ms");
+    refused(
+        HF_EUSAGE,
+        hf_lock_new(&lock, client, "x", HF_LOCK_WITH(.watchdog_ms = -1), ERR),
+        "watchdog_ms");
+    refused(HF_EUSAGE,
+            hf_lock_new(&lock, client, "x", HF_LOCK_WITH(.renew_ms = -7), ERR),
+            "renew_ms");
+    refused(
+        HF_EUSAGE,
+        hf_lock_new(&lock, client, "x", HF_LOCK_WITH(.max_hold_ms = -7), ERR),
+        "max_hold_ms");
+    refused(HF_EUSAGE, hf_open(&none, uri, HF_CLIENT_WITH(.lease_ms = -1), ERR),
+            "lease -1");
+    refused(HF_EUSAGE,
+            hf_open(&none, uri, HF_CLIENT_WITH(.timeout_ms = -5), ERR),
+            "timeout -5");
+    refused(HF_EUSAGE,
+            hf_open(&none, uri, HF_CLIENT_WITH(.patience_ms = -5), ERR),
+            "patience -5");
+    lock = hf_test_lock(client, "x", NULL);
+    refused(HF_EUSAGE, hf_lock_acquire(lock, -2, ERR), "-2");
+    hf_expect(HF_OK, hf_lock_try(lock, ERR));
+    refused(HF_EUSAGE, hf_lock_extend(lock, -1, ERR), "lease");
+    refused(HF_EUSAGE, hf_lock_release_after(lock, -1, ERR), "negative");
+    assert_int_equal(hf_lock_holds(lock), 1);
+}
+
+void unknown_kinds_flags_and_sizes_are_refused(void **state) {
+    (void)state;
+    hf_lock *lock;
+    hf_client *client = hf_contract_open(NULL), *none;
+    refused(
+        HF_EUSAGE,
+        hf_lock_new(&lock, client, "x", HF_LOCK_WITH(.kind = HF_KINDS), ERR),
+        "kind");
+    refused(HF_EUSAGE,
+            hf_lock_new(&lock, client, "x", HF_LOCK_WITH(.flags = 64), ERR),
+            "flags 0x40");
+    refused(HF_EUSAGE,
+            hf_lock_new(&lock, client, "x", &(hf_lock_options){.size = 0}, ERR),
+            "size");
+    refused(HF_EUSAGE,
+            hf_lock_new(&lock, client, "x", &(hf_lock_options){.size = 1 << 20},
+                        ERR),
+            "size");
+    refused(HF_EUSAGE,
+            hf_open(&none, hf_contract_uri, &(hf_options){.size = 0}, ERR),
+            "size");
+    refused(HF_EUSAGE,
+            hf_lock_new(&lock, client, "x",
+                        HF_LOCK_WITH(.watchdog_ms = 100, .renew_ms = 100), ERR),
+            "100 ms");
+}
+
+void null_where_something_must_be_is_refused(void **state) {
+    (void)state;
+    hf_lock *lock;
+    hf_client *client = hf_contract_open(NULL);
+    refused(HF_EUSAGE, hf_open(NULL, hf_contract_uri, NULL, ERR), "NULL");
+    refused(HF_EUSAGE, hf_lock_new(NULL, client, "x", NULL, ERR), "NULL");
+    refused(HF_EUSAGE, hf_lock_new(&lock, NULL, "x", NULL, ERR), "NULL");
+    refused(HF_ENAME, hf_lock_new(&lock, client, NULL, NULL, ERR), "empty");
+    refused(HF_EUSAGE, hf_lock_acquire(NULL, 0, ERR), "NULL");
+    refused(HF_EUSAGE, hf_lock_try(NULL, ERR), "NULL");
+    refused(HF_EUSAGE, hf_lock_release(NULL, ERR), "NULL");
+    refused(HF_EUSAGE, hf_lock_release_after(NULL, 1, ERR), "NULL");
+    refused(HF_EUSAGE, hf_lock_extend(NULL, 1000, ERR), "NULL");
+    refused(HF_EUSAGE, hf_lock_force_release(NULL, NULL, ERR), "NULL");
+    refused(HF_EUSAGE, hf_list(NULL, "x", NULL, NULL, ERR), "NULL");
+    refused(HF_EUSAGE, hf_list(client, "x", NULL, NULL, ERR), "NULL");
+    refused(HF_EUSAGE, hf_examine(NULL, NULL, NULL, ERR), "NULL");
+}
+
+void null_where_nothing_may_be_is_harmless(void **state) {
+    (void)state;
+    hf_lock *lock;
+    hf_client *client = hf_contract_open(NULL);
+    hf_close(NULL);
+    hf_lock_free(NULL);
+    hf_lock_cancel(NULL);
+    hf_lock_on_state(NULL, NULL, NULL);
+    assert_false(hf_lock_is_held(NULL));
+    assert_int_equal(hf_lock_new(&lock, client, "", NULL, NULL), HF_ENAME);
+    assert_int_equal(hf_lock_new(&lock, client, "x", NULL, NULL), HF_OK);
+    assert_int_equal(hf_lock_release(lock, NULL), HF_ENOT_OWNER);
+    assert_int_equal(hf_lock_try(lock, NULL), HF_OK);
+    assert_int_equal(hf_lock_extend(lock, 5000, NULL), HF_OK);
+    assert_int_equal(hf_lock_release(lock, NULL), HF_OK);
+    assert_int_equal(hf_lock_owner(lock, NULL, 0), 0);
+    hf_lock_free(lock);
+}
+
+/* ---- fork -------------------------------------------------------------- */
+
+/* Runs in the child, which must not use cmocka: the number of the step that
+ * went wrong, or 0. */
+static int as_a_child(hf_client *client, hf_lock *lock) {
+    hf_lock *another;
+    if (hf_lock_is_held(lock))
+        return 1;
+    if (hf_lock_try(lock, NULL) != HF_EFORKED)
+        return 2;
+    if (hf_lock_release(lock, NULL) != HF_EFORKED)
+        return 3;
+    if (hf_lock_new(&another, client, "y", NULL, NULL) != HF_EFORKED)
+        return 4;
+    hf_lock_free(lock);
+    hf_close(client);
+    return 0;
+}
+
+#ifndef UNDER_TSAN /* it forbids threads in a forked child */
+/* The child's own client meets the parent's lock from outside. */
+static int with_a_client_of_its_own(void) {
+    hf_client *own;
+    hf_lock *lock;
+    if (strncmp(hf_contract_uri, "memory:", 7) == 0)
+        return 0;
+    if (hf_open(&own, hf_contract_uri, NULL, NULL) != HF_OK)
+        return 5;
+    if (hf_lock_new(&lock, own, "x", NULL, NULL) != HF_OK)
+        return 6;
+    if (hf_lock_try(lock, NULL) != HF_BUSY)
+        return 7;
+    hf_lock_free(lock);
+    hf_close(own);
+    return 0;
+}
+#else
+static int with_a_client_of_its_own(void) {
+    return 0;
+}
+#endif
+
+void a_forked_child_owns_nothing_and_the_parent_keeps_all(void **state) {
+    (void)state;
+    int status;
+    hf_client *client = hf_contract_open(NULL);
+    hf_lock *a = hf_test_lock(client, "x",
+                              HF_LOCK_WITH(.watchdog_ms = 900, .renew_ms = 50));
+    hf_lock *b = hf_test_lock(hf_contract_open(NULL), "x", NULL);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    pid_t pid = fork();
+    if (pid == 0) {
+        int wrong = as_a_child(client, a);
+        _exit(wrong != 0 ? wrong : with_a_client_of_its_own());
+    }
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_true(hf_lock_is_held(a));
+    hf_test_throughout(hf_lock_try(b, ERR) == HF_BUSY, 1000);
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+}
+
+/* ---- nothing is left --------------------------------------------------- */
+
+void nothing_is_left_when_a_client_is_closed(void **state) {
+    (void)state;
+    hf_client *first = hf_contract_open(NULL); /* what is loaded but once */
+    hf_test_close(first);
+    int descriptors = hf_test_descriptors(), threads = hf_test_threads();
+    hf_client *client = hf_contract_open(NULL);
+    hf_lock *a = hf_test_lock(client, "x", HF_LOCK_WITH(.watchdog_ms = 200));
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    assert_false(hf_test_is_told(a));
+    hf_test_throughout(hf_lock_is_held(a), 300);
+    hf_test_free(a);
+    hf_test_close(client);
+    hf_test_eventually(hf_test_threads() == threads, HF_TEST_LONG);
+    assert_int_equal(hf_test_descriptors(), descriptors);
+}
+
+void clients_may_be_opened_and_closed_a_hundred_times(void **state) {
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        hf_client *client = hf_contract_open(NULL);
+        hf_lock *lock = hf_test_lock(client, "x", NULL);
+        hf_expect(HF_OK, hf_lock_try(lock, ERR));
+        hf_test_free(lock);
+        hf_test_close(client);
+    }
+}
+
+/* ---- who holds --------------------------------------------------------- */
+
+typedef struct seen {
+    int n;
+    char name[300], owner[128], host[80], program[80], why[160], kind[16];
+    uint64_t token;
+    int64_t pid, lease_ms;
+    bool foreign;
+} seen;
+
+static void look(void *arg, const hf_place *p) {
+    seen *s = arg;
+    s->n++;
+    snprintf(s->name, sizeof s->name, "%s", p->name);
+    snprintf(s->owner, sizeof s->owner, "%s", p->owner);
+    snprintf(s->host, sizeof s->host, "%s", p->host);
+    snprintf(s->program, sizeof s->program, "%s", p->program);
+    snprintf(s->why, sizeof s->why, "%s", p->why);
+    snprintf(s->kind, sizeof s->kind, "%s", p->kind);
+    s->token = p->token;
+    s->pid = p->pid;
+    s->lease_ms = p->lease_ms;
+    s->foreign = p->foreign;
+}
+
+static bool record_is_there(hf_client *client, seen *s) {
+    memset(s, 0, sizeof *s);
+    hf_expect(HF_OK, hf_list(client, "x", look, s, ERR));
+    return s->pid != 0;
+}
+
+void the_list_says_who_holds_and_why(void **state) {
+    (void)state;
+    seen s;
+    char owner[128];
+    hf_client *client = hf_contract_open(
+        HF_CLIENT_WITH(.why = "to see it listed", .host = "somewhere"));
+    hf_client *other = hf_contract_open(NULL);
+    hf_lock *a = hf_test_lock(client, "x", NULL);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_lock_owner(a, owner, sizeof owner);
+    hf_test_eventually(record_is_there(other, &s), HF_TEST_LONG);
+    assert_int_equal(s.n, 1);
+    assert_string_equal(s.name, "x");
+    assert_string_equal(s.kind, "lock");
+    assert_string_equal(s.owner, owner);
+    assert_string_equal(s.host, "somewhere");
+    assert_string_equal(s.why, "to see it listed");
+    assert_int_equal(s.pid, getpid());
+    assert_string_not_equal(s.program, "");
+    assert_true(s.token == hf_lock_token(a));
+    assert_in_range(s.lease_ms, 1, 30000);
+    assert_false(s.foreign);
+}
+
+void the_list_of_everything_has_every_name(void **state) {
+    (void)state;
+    enum { N = 12 };
+    seen s = {0};
+    hf_client *client = hf_contract_open(NULL);
+    for (int i = 0; i < N; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "name %d", i);
+        hf_expect(HF_OK, hf_lock_try(hf_test_lock(client, name, NULL), ERR));
+    }
+    assert_int_equal(hf_test_holders(client, NULL), N);
+    hf_expect(HF_OK, hf_list(client, "name 7", look, &s, ERR));
+    assert_int_equal(s.n, 1);
+    assert_string_equal(s.name, "name 7");
+    hf_expect(HF_OK, hf_list(client, "nobody has this", look, &s, ERR));
+    assert_int_equal(s.n, 1);
+}

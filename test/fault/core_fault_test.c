@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * core_fault_test.c - what becomes of a caller when verbs are lost, doubled,
+ * delayed or denied.
+ *
+ * The store itself (memory) is sound and is watched through a second, direct
+ * client: whatever the troubled client is told must agree with it. */
+#include "backend/fault.h"
+#include "client.h"
+#include "support/stage.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static char uri[64];
+static hf_backend *trouble; /* between the client of `troubled` and the store */
+static hf_client *direct;
+
+static int setup(void **state) {
+    static int n;
+    (void)state;
+    snprintf(uri, sizeof uri, "memory:fault-%d", n++);
+    direct = hf_test_open(uri, NULL);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    hf_test_clear();
+    return 0;
+}
+
+static hf_client *troubled(const hf_options *options) {
+    hf_client *client;
+    hf_expect(HF_OK, hf__open_wrapped(&client, uri, options, hf__fault_wrap,
+                                      &trouble, ERR));
+    return hf_test_adopt(client);
+}
+
+static void heal(void) {
+    for (int verb = 0; verb < HF_VERBS; verb++)
+        hf__fault_set(trouble, (hf_verb)verb, HF_TROUBLE_NONE, 0);
+}
+
+/* Nobody else could say so: the name is free for another client, at once or
+ * within a time far below the lease of 30 s. */
+static void becomes_free(const char *name) {
+    hf_lock *lock = hf_test_lock(direct, name, NULL);
+    hf_expect(HF_OK, hf_lock_acquire(lock, 10000, ERR));
+    hf_expect(HF_OK, hf_lock_release(lock, ERR));
+    hf_test_free(lock);
+}
+
+static void is_taken(const char *name) {
+    hf_lock *lock = hf_test_lock(direct, name, NULL);
+    hf_expect(HF_BUSY, hf_lock_try(lock, ERR));
+    hf_test_free(lock);
+}
+
+/* ---- asking ------------------------------------------------------------ */
+
+static void a_lost_answer_is_cured_by_asking_again(void **state) {
+    (void)state;
+    hf_lock *a = hf_test_lock(troubled(NULL), "x", NULL);
+    hf__fault_set(trouble, HF_VERB_ATTEMPT, HF_TROUBLE_UNANSWERED, 3);
+    hf_expect(HF_OK, hf_lock_acquire(a, 10000, ERR));
+    assert_int_equal(hf_lock_holds(a), 1);
+    assert_int_equal(hf_test_holders(direct, "x"), 1);
+    is_taken("x");
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    assert_int_equal(hf_test_holders(direct, "x"), 0);
+}
+
+/* A peer counted a request that was sent twice as two holds, and one release
+ * then freed nothing. */
+static void a_doubled_attempt_is_held_once(void **state) {
+    (void)state;
+    hf_lock *a = hf_test_lock(troubled(NULL), "x", NULL);
+    hf__fault_set(trouble, HF_VERB_ATTEMPT, HF_TROUBLE_TWICE, -1);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    assert_int_equal(hf_lock_holds(a), 1);
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    assert_int_equal(hf_test_holders(direct, "x"), 0);
+}
+
+static void a_try_without_an_answer_says_doubt_and_is_given_back(void **state) {
+    (void)state;
+    hf_lock *a = hf_test_lock(troubled(NULL), "x", NULL);
+    hf__fault_set(trouble, HF_VERB_ATTEMPT, HF_TROUBLE_UNANSWERED, 1);
+    hf_expect(HF_EDOUBT, hf_lock_try(a, ERR));
+    assert_int_equal(hf_error_class(ERR->code), HF_CLASS_DOUBT);
+    assert_non_null(strstr(ERR->text, "'x'"));
+    assert_false(hf_lock_is_held(a));
+    hf_expect(HF_ENOT_OWNER, hf_lock_release(a, ERR));
+    becomes_free("x");
+}
+
+/* A caller that timed out may still be granted the lock later: a test client
+ * of etcd's once blocked everybody that way. */
+static void a_grant_that_was_never_heard_of_is_given_back(void **state) {
+    (void)state;
+    hf_lock *a = hf_test_lock(troubled(NULL), "x", NULL);
+    hf__fault_set(trouble, HF_VERB_ATTEMPT, HF_TROUBLE_UNANSWERED, -1);
+    hf_expect(HF_EDOUBT, hf_lock_acquire(a, 150, ERR));
+    assert_false(hf_lock_is_held(a));
+    becomes_free("x");
+}
+
+static void requests_that_never_arrive_are_borne_for_a_while(void **state) {
+    (void)state;
+    hf_lock *a = hf_test_lock(troubled(NULL), "x", NULL);
+    hf__fault_set(trouble, HF_VERB_ATTEMPT, HF_TROUBLE_UNSENT, 4);
+    hf_expect(HF_OK, hf_lock_acquire(a, HF_TEST_LONG, ERR));
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    hf__fault_set(trouble, HF_VERB_ATTEMPT, HF_TROUBLE_UNSENT, 1);
+    hf_expect(HF_EDOWN, hf_lock_try(a, ERR)); /* a try does not wait */
+}
+
+static void a_wait_for_ever_ends_when_patience_does(void **state) {
+    (void)state;
+    hf_lock *a =
+        hf_test_lock(troubled(HF_CLIENT_WITH(.patience_ms = 300)), "x", NULL);
+    hf__fault_set(trouble, HF_VERB_ATTEMPT, HF_TROUBLE_UNSENT, -1);
+    int64_t began = hf_test_now_ms();
+    hf_expect(HF_EDOWN, hf_lock_acquire(a, HF_FOREVER, ERR));
+    assert_in_range(hf_test_now_ms() - began, 300, 10000);
+    heal();
+    hf_expect(HF_OK, hf_lock_acquire(a, 1000, ERR));
+}
+
+static void a_wait_on_a_silent_store_ends_on_time(void **state) {
+    (void)state;
+    hf_lock *a = hf_test_lock(troubled(NULL), "x", NULL);
+    hf__fault_set(trouble, HF_VERB_ATTEMPT, HF_TROUBLE_SILENT, -1);
+    int64_t began = hf_test_now_ms();
+    hf_expect(HF_EDOUBT, hf_lock_acquire(a, 300, ERR));
+    assert_in_range(hf_test_now_ms() - began, 290, 2000);
+    becomes_free("x");
+}
+
+static void a_wait_on_a_silent_store_can_be_cancelled(void **state) {
+    (void)state;
+    hf_test_thread waiter;
+    hf_lock *a =
+        hf_test_lock(troubled(HF_CLIENT_WITH(.timeout_ms = 200)), "x", NULL);
+    hf__fault_set(trouble, HF_VERB_ATTEMPT, HF_TROUBLE_SILENT, -1);
+    hf_test_begin(&waiter, a, HF_FOREVER);
+    assert_int_not_equal(hf_test_cancel(&waiter), HF_OK);
+    assert_in_range(waiter.took_ms, 0, 5000);
+    hf_expect(HF_OK, hf_test_end(&waiter));
+    becomes_free("x");
+}
+
+static void a_lost_message_costs_a_moment_only(void **state) {
+    (void)state;
+    hf_test_thread waiter;
+    hf_lock *a = hf_test_lock(direct, "x", NULL);
+    hf_lock *b = hf_test_lock(troubled(NULL), "x", NULL);
+    hf__fault_set(trouble, HF_VERB_WATCH, HF_TROUBLE_MUTE, -1);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_test_begin(&waiter, b, HF_FOREVER);
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    hf_expect(HF_OK, hf_test_answer(&waiter));
+    assert_in_range(waiter.took_ms, 0, 10000);
+    hf_expect(HF_OK, hf_test_end(&waiter));
+}
+
+static void who_cannot_listen_polls(void **state) {
+    (void)state;
+    hf_test_thread waiter;
+    hf_lock *a = hf_test_lock(direct, "x", NULL);
+    hf_lock *b = hf_test_lock(troubled(NULL), "x", NULL);
+    hf__fault_set(trouble, HF_VERB_WATCH, HF_TROUBLE_UNSENT, -1);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_test_begin(&waiter, b, HF_FOREVER);
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    hf_expect(HF_OK, hf_test_answer(&waiter));
+    assert_in_range(waiter.took_ms, 0, 10000);
+    hf_expect(HF_OK, hf_test_end(&waiter));
+}
+
+/* ---- keeping ----------------------------------------------------------- */
+
+typedef struct ear {
+    atomic_int held, doubt, lost;
+} ear;
+
+static void hear(void *arg, hf_lock *lock, hf_state state, int why) {
+    ear *e = arg;
+    (void)lock, (void)why;
+    atomic_fetch_add(state == HF_STATE_HELD  ? &e->held :
+                     state == HF_STATE_DOUBT ? &e->doubt :
+                                               &e->lost,
+                     1);
+}
+
+#define KEPT_ALIVE HF_LOCK_WITH(.watchdog_ms = 1200, .renew_ms = 100)
+
+static void a_silent_store_loses_the_lock_at_our_own_deadline(void **state) {
+    (void)state;
+    ear e = {0};
+    hf_lock *a = hf_test_lock(troubled(NULL), "x", KEPT_ALIVE);
+    hf_lock_on_state(a, hear, &e);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf__fault_set(trouble, HF_VERB_RENEW, HF_TROUBLE_SILENT, -1);
+    hf_test_eventually(atomic_load(&e.doubt) == 1, HF_TEST_LONG);
+    assert_true(hf_lock_is_held(a)); /* in doubt is still ours */
+    hf_test_eventually(!hf_lock_is_held(a), HF_TEST_LONG);
+    hf_test_eventually(hf_test_is_told(a), HF_TEST_LONG);
+    hf_test_eventually(atomic_load(&e.lost) == 1, HF_TEST_LONG);
+    hf_expect(HF_ELOST, hf_lock_release(a, ERR));
+    assert_int_equal(atomic_load(&e.lost), 1);
+}
+
+static void one_failed_renewal_is_no_loss(void **state) {
+    (void)state;
+    ear e = {0};
+    hf_lock *a = hf_test_lock(troubled(NULL), "x", KEPT_ALIVE);
+    hf_lock_on_state(a, hear, &e);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf__fault_set(trouble, HF_VERB_RENEW, HF_TROUBLE_UNSENT, 2);
+    hf_test_eventually(atomic_load(&e.held) == 1, HF_TEST_LONG);
+    assert_int_equal(atomic_load(&e.doubt), 1);
+    hf__fault_set(trouble, HF_VERB_RENEW, HF_TROUBLE_UNANSWERED, 2);
+    hf_test_eventually(atomic_load(&e.held) == 2, HF_TEST_LONG);
+    assert_int_equal(atomic_load(&e.lost), 0);
+    assert_true(hf_lock_is_held(a));
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+}
+
+/* Two peers let the renewal of a name, or of all names, die of one failure. */
+static void renewal_goes_on_after_a_loss(void **state) {
+    (void)state;
+    hf_client *client = troubled(NULL);
+    hf_lock *a = hf_test_lock(client, "x", KEPT_ALIVE);
+    hf_lock *b = hf_test_lock(client, "y", KEPT_ALIVE);
+    hf_lock *operator_ = hf_test_lock(direct, "x", NULL);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_expect(HF_OK, hf_lock_try(b, ERR));
+    hf_expect(HF_OK, hf_lock_force_release(operator_, NULL, ERR));
+    hf_test_eventually(!hf_lock_is_held(a), HF_TEST_LONG);
+    hf_expect(HF_ELOST, hf_lock_release(a, ERR));
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_test_throughout(hf_lock_is_held(a) && hf_lock_is_held(b), 2 * 1200);
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    hf_expect(HF_OK, hf_lock_release(b, ERR));
+}
+
+/* Locks come and go while the keeper walks over them. */
+static void the_keeper_bears_locks_that_vanish_under_its_hands(void **state) {
+    (void)state;
+    enum { N = 40, ROUNDS = 300 };
+    hf_lock *locks[N];
+    hf_client *client = troubled(NULL);
+    for (int i = 0; i < N; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "x%d", i);
+        locks[i] = hf_test_lock(
+            client, name, HF_LOCK_WITH(.watchdog_ms = 2500, .renew_ms = 2));
+        hf_expect(HF_OK, hf_lock_try(locks[i], ERR));
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        hf_lock *lock = locks[i * 7 % (N / 2)];
+        hf_expect(HF_OK, hf_lock_release(lock, ERR));
+        hf_test_breathe();
+        hf_expect(HF_OK, hf_lock_try(lock, ERR));
+    }
+    int renewals = hf__fault_calls(trouble, HF_VERB_RENEW);
+    hf_test_eventually(hf__fault_calls(trouble, HF_VERB_RENEW) > renewals + 3,
+                       HF_TEST_LONG);
+    for (int i = 0; i < N; i++)
+        hf_expect(HF_OK, hf_lock_release(locks[i], ERR));
+    assert_int_equal(hf_test_holders(direct, NULL), 0);
+}
+
+/* A peer's start of a renewal could overtake its cancellation: the lock was
+ * then renewed for ever after its release. */
+static void no_renewal_outlives_its_lock(void **state) {
+    (void)state;
+    hf_lock *a = hf_test_lock(troubled(NULL), "x",
+                              HF_LOCK_WITH(.watchdog_ms = 300, .renew_ms = 1));
+    for (int i = 0; i < 2000; i++) {
+        hf_expect(HF_OK, hf_lock_try(a, ERR));
+        hf_expect(HF_OK, hf_lock_release(a, ERR));
+    }
+    hf_test_breathe(); /* one that was under way may end */
+    int calls = hf__fault_calls(trouble, HF_VERB_RENEW);
+    hf_test_throughout(hf__fault_calls(trouble, HF_VERB_RENEW) <= calls + 1,
+                       100);
+}
+
+/* ---- letting go -------------------------------------------------------- */
+
+static void a_release_that_failed_is_tried_until_it_is_done(void **state) {
+    (void)state;
+    hf_lock *a = hf_test_lock(troubled(NULL), "x", NULL);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf__fault_set(trouble, HF_VERB_RELEASE, HF_TROUBLE_UNSENT, 3);
+    hf_expect(HF_EDOWN, hf_lock_release(a, ERR));
+    assert_false(hf_lock_is_held(a));
+    becomes_free("x");
+}
+
+static void a_release_without_an_answer_says_doubt(void **state) {
+    (void)state;
+    hf_lock *a = hf_test_lock(troubled(NULL), "x", NULL);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf__fault_set(trouble, HF_VERB_RELEASE, HF_TROUBLE_UNANSWERED, 1);
+    hf_expect(HF_EDOUBT, hf_lock_release(a, ERR));
+    assert_false(hf_lock_is_held(a));
+    becomes_free("x");
+    hf_expect(HF_OK, hf_lock_acquire(a, 10000, ERR));
+    assert_true(hf_lock_is_held(a));
+}
+
+/* The second one must not touch who came after us. */
+static void a_doubled_release_frees_only_our_own(void **state) {
+    (void)state;
+    hf_test_thread next;
+    hf_lock *a = hf_test_lock(troubled(NULL), "x", NULL);
+    hf_lock *b = hf_test_lock(direct, "x", NULL);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_test_begin(&next, b, HF_FOREVER);
+    hf__fault_set(trouble, HF_VERB_RELEASE, HF_TROUBLE_TWICE, -1);
+    hf_lock_release(a, ERR);
+    hf_expect(HF_OK, hf_test_answer(&next));
+    is_taken("x");
+    hf_expect(HF_OK, hf_test_end(&next));
+}
+
+static void write_down(void *arg, const hf_event *event) {
+    if (event->kind == HF_EVENT_UNRELEASED)
+        atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static void a_failed_release_is_an_event(void **state) {
+    (void)state;
+    atomic_int unreleased = 0;
+    hf_client *client = troubled(
+        HF_CLIENT_WITH(.on_event = write_down, .event_arg = &unreleased));
+    hf_lock *a = hf_test_lock(client, "x", NULL);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf__fault_set(trouble, HF_VERB_RELEASE, HF_TROUBLE_UNSENT, 1);
+    hf_expect(HF_EDOWN, hf_lock_release(a, ERR));
+    hf_test_eventually(atomic_load(&unreleased) == 1, HF_TEST_LONG);
+    hf_test_free(a);
+    hf_test_close(client);
+}
+
+static void closing_ends_although_the_store_is_silent(void **state) {
+    (void)state;
+    hf_client *client = troubled(HF_CLIENT_WITH(.timeout_ms = 200));
+    hf_lock *a = hf_test_lock(client, "x", HF_LOCK_WITH(.watchdog_ms = 600));
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf__fault_set(trouble, HF_VERB_RENEW, HF_TROUBLE_SILENT, -1);
+    hf__fault_set(trouble, HF_VERB_RELEASE, HF_TROUBLE_SILENT, -1);
+    int64_t began = hf_test_now_ms();
+    hf_test_free(a);
+    hf_test_close(client);
+    assert_in_range(hf_test_now_ms() - began, 0, 5000);
+    becomes_free("x"); /* its lease ended it */
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+static const struct CMUnitTest tests[] = {
+    TEST(a_lost_answer_is_cured_by_asking_again),
+    TEST(a_doubled_attempt_is_held_once),
+    TEST(a_try_without_an_answer_says_doubt_and_is_given_back),
+    TEST(a_grant_that_was_never_heard_of_is_given_back),
+    TEST(requests_that_never_arrive_are_borne_for_a_while),
+    TEST(a_wait_for_ever_ends_when_patience_does),
+    TEST(a_wait_on_a_silent_store_ends_on_time),
+    TEST(a_wait_on_a_silent_store_can_be_cancelled),
+    TEST(a_lost_message_costs_a_moment_only),
+    TEST(who_cannot_listen_polls),
+    TEST(a_silent_store_loses_the_lock_at_our_own_deadline),
+    TEST(one_failed_renewal_is_no_loss),
+    TEST(renewal_goes_on_after_a_loss),
+    TEST(the_keeper_bears_locks_that_vanish_under_its_hands),
+    TEST(no_renewal_outlives_its_lock),
+    TEST(a_release_that_failed_is_tried_until_it_is_done),
+    TEST(a_release_without_an_answer_says_doubt),
+    TEST(a_doubled_release_frees_only_our_own),
+    TEST(a_failed_release_is_an_event),
+    TEST(closing_ends_although_the_store_is_silent),
+};
+HF_SUITE(tests)

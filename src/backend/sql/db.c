@@ -97,13 +97,12 @@ static int fail(const hf_db *db, int rc, hf_error *err) {
 
     if (code == HF_EDOWN)
         return hf__fail(err, code,
-                        "%s: other processes kept it busy for too "
-                        "long",
+                        "%s: other processes kept it busy for too long",
                         db->path);
     if ((rc & 0xff) == SQLITE_NOTADB || (rc & 0xff) == SQLITE_CORRUPT)
         return hf__fail(err, code,
-                        "%s is damaged or no database (%s): stop "
-                        "its users and move it away",
+                        "%s is damaged or no database (%s): stop its users "
+                        "and move it away",
                         db->path, sqlite3_errstr(rc));
     return hf__fail(err, code, "%s: %s", db->path,
                     db->sqlite != NULL ? sqlite3_errmsg(db->sqlite) :
@@ -146,8 +145,8 @@ int hf__db_enter(hf_db *db, hf_time by, hf_error *err) {
     pthread_mutex_unlock(&db->mu);
     if (rc != HF_OK)
         return hf__fail(err, rc,
-                        "%s: other threads kept the connection busy "
-                        "for too long",
+                        "%s: other threads kept the connection busy for too "
+                        "long",
                         db->path);
     db->by = by;
     return HF_OK;
@@ -270,8 +269,8 @@ int hf__db_check_place(hf_db *db, hf_error *err) {
         st.st_dev == db->dev)
         return HF_OK;
     return hf__fail(err, HF_ESTORE,
-                    "%s was removed or replaced while it was "
-                    "in use: open it anew",
+                    "%s was removed or replaced while it was in use: open it "
+                    "anew",
                     db->path);
 }
 
@@ -288,8 +287,7 @@ static int read_boot(hf_db *db, hf_error *err) {
     }
     if (sscanf(text, "%8x-%4x-%4x", &parts[0], &parts[1], &parts[2]) != 3)
         return hf__fail(err, HF_ESYSTEM,
-                        "cannot read %s, which tells one boot "
-                        "from another",
+                        "cannot read %s, which tells one boot from another",
                         path);
     db->boot = (int64_t)((uint64_t)parts[0] << 32 | parts[1] << 16 | parts[2]);
     return HF_OK;
@@ -324,8 +322,8 @@ static int use_log(hf_db *db, hf_error *err) {
             return fail(db, SQLITE_BUSY, err);
     }
     return hf__fail(err, HF_ESTORE,
-                    "%s: this file system cannot share "
-                    "memory, which the store needs",
+                    "%s: this file system cannot share memory, which the "
+                    "store needs",
                     db->path);
 }
 
@@ -375,12 +373,11 @@ static int check_layout(hf_db *db, hf_error *err) {
         return rc;
     if (layout >> 16 == LAYOUT >> 16)
         return hf__fail(err, HF_ESTORE,
-                        "%s was made by a newer holdfast "
-                        "(layout %d, known is %d): upgrade",
+                        "%s was made by a newer holdfast (layout %d, known is "
+                        "%d): upgrade",
                         db->path, (int)(layout & 0xffff), LAYOUT & 0xffff);
     return hf__fail(err, HF_ESTORE,
-                    "%s is a database of another program: "
-                    "choose another file",
+                    "%s is a database of another program: choose another file",
                     db->path);
 }
 

@@ -105,8 +105,7 @@ static const char *resolve(const char *given, char folder[PATH_MAX],
 
     if (*last == '\0' || strcmp(last, ".") == 0 || strcmp(last, "..") == 0) {
         hf__fail(err, HF_EURI,
-                 "%s names a folder: add the name of a file, "
-                 "such as locks.db",
+                 "%s names a folder: add the name of a file, such as locks.db",
                  given);
         return NULL;
     }
@@ -159,17 +158,15 @@ static int check_file(const hf_file *file, hf_error *err) {
         return refuse_errno(err, "use", path);
     if (S_ISLNK(st.st_mode))
         return hf__fail(err, HF_EURI,
-                        "%s is a symbolic link: give the path "
-                        "that it leads to",
+                        "%s is a symbolic link: give the path that it leads to",
                         path);
     if (!S_ISREG(st.st_mode))
         return hf__fail(err, HF_EURI, "%s is not a file", path);
     shared = shared && st.st_gid == file->gid;
     if (!shared && st.st_uid != geteuid() && st.st_uid != 0)
         return hf__fail(err, HF_EFORBIDDEN,
-                        "%s belongs to user %u: use a "
-                        "store of your own",
-                        path, (unsigned)st.st_uid);
+                        "%s belongs to user %u: use a store of your own", path,
+                        (unsigned)st.st_uid);
     if (st.st_mode & S_IWOTH || (!shared && st.st_mode & S_IWGRP))
         return hf__fail(err, HF_EFORBIDDEN, "others may write %s: chmod %s",
                         path, shared ? "o-w" : "go-w");

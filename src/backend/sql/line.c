@@ -340,8 +340,8 @@ int hf__line_leave(hf_embedded *s, hf_claim *c, hf_error *err) {
     c->place = 0;
     if (hf__db_changes(s->db) == 0)
         return hf__fail(err, HF_ELOST,
-                        "%s is no longer held: its lease ended "
-                        "or somebody took it away",
+                        "%s is no longer held: its lease ended or somebody "
+                        "took it away",
                         c->name);
     if (look(s, c, &seen, err) == HF_OK && !seen.held)
         hf__line_ring(s, c, NULL);

@@ -33,12 +33,14 @@ static const char take_sql[] =
     "       since = excluded.since, kept = 0,"
     "       token = max(token + 1, excluded.token)"
     " WHERE until <= ?6 OR boot <> ?5 "
-    "RETURNING token";
+    "RETURNING token, id";
 
 static const char free_sql[] =
     "UPDATE lock SET until = ?6"
-    " WHERE name = ?2 AND kind = ?1 AND owner = ?3 AND client = ?4"
-    "   AND until > ?6 AND boot = ?5 AND NOT kept "
+    " WHERE id = coalesce(?9, (SELECT id FROM lock"
+    "                           WHERE name = ?2 AND kind = ?1))"
+    "   AND owner = ?3 AND client = ?4 AND until > ?6 AND boot = ?5"
+    "   AND NOT kept "
     "RETURNING (SELECT client FROM wait WHERE name = ?2 AND kind = ?1"
     "            ORDER BY ticket LIMIT 1)";
 
@@ -46,13 +48,15 @@ static const char tables_sql[] =
     "PRAGMA page_size = 1024;"
     "PRAGMA journal_mode = WAL;"
     "PRAGMA synchronous = NORMAL;"
-    "CREATE TABLE lock (name TEXT, kind INTEGER, owner INTEGER, client TEXT,"
-    "    boot TEXT, until INTEGER, since INTEGER, kept INTEGER,"
-    "    token INTEGER, PRIMARY KEY (name, kind)) WITHOUT ROWID;"
+    "CREATE TABLE lock (id INTEGER PRIMARY KEY, name TEXT NOT NULL,"
+    "    kind INTEGER NOT NULL, owner INTEGER NOT NULL, client TEXT NOT NULL,"
+    "    boot INTEGER NOT NULL, until INTEGER NOT NULL,"
+    "    since INTEGER NOT NULL, kept INTEGER NOT NULL,"
+    "    token INTEGER NOT NULL, UNIQUE (name, kind));"
     "CREATE TABLE wait (name TEXT, kind INTEGER, ticket INTEGER, client TEXT,"
     "    PRIMARY KEY (name, kind, ticket)) WITHOUT ROWID;";
 
-static const char id[] = "00000000-0000-4000-8000-000000000000";
+static const char client_id[] = "00000000-0000-4000-8000-000000000000";
 
 static void die(const char *what, const char *why) {
     fprintf(stderr, "sqlite_bench: %s: %s\n", what, why);
@@ -71,7 +75,7 @@ static double now(void) {
 typedef struct bare {
     sqlite3 *db;
     sqlite3_stmt *take, *free;
-    int64_t owner;
+    int64_t owner, row;
 } bare;
 
 static void bare_open(bare *b, const char *path) {
@@ -102,12 +106,18 @@ static void bare_step(bare *b, sqlite3_stmt *st) {
     sqlite3_bind_int64(st, 1, 0);
     sqlite3_bind_text(st, 2, "bench", -1, SQLITE_STATIC);
     sqlite3_bind_int64(st, 3, b->owner);
-    sqlite3_bind_text(st, 4, id, -1, SQLITE_STATIC);
-    sqlite3_bind_text(st, 5, id, -1, SQLITE_STATIC);
+    sqlite3_bind_text(st, 4, client_id, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(st, 5, 1);
     sqlite3_bind_int64(st, 6, at);
     sqlite3_bind_int64(st, 7, at + 30000000);
     sqlite3_bind_int64(st, 8, clock_us(CLOCK_REALTIME));
-    if (sqlite3_step(st) != SQLITE_ROW || sqlite3_step(st) != SQLITE_DONE)
+    if (st == b->free)
+        sqlite3_bind_int64(st, 9, b->row);
+    if (sqlite3_step(st) != SQLITE_ROW)
+        die("bare", sqlite3_errmsg(b->db));
+    if (st == b->take)
+        b->row = sqlite3_column_int64(st, 1);
+    if (sqlite3_step(st) != SQLITE_DONE)
         die("bare", sqlite3_errmsg(b->db));
     sqlite3_reset(st);
 }

@@ -13,7 +13,7 @@
 
 #include "../../err.h"
 
-#define IDLE_US    (24 * INT64_C(3600000000)) /* then an unused row is dropped */
+#define IDLE_US    (24 * INT64_C(3600000000)) /* then a row is dropped */
 #define TIDY_AGAIN (3600 * HF_SECOND)
 
 static const hf_claim none = {.name = ""};

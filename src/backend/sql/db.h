@@ -20,9 +20,21 @@ typedef struct hf_db hf_db;
     X(renew)                                                                   \
     X(force)                                                                   \
     X(vacate)                                                                  \
-    X(look) X(place) X(ahead) X(count) X(head) X(join) X(leave) X(forget)      \
-        X(bury) X(introduce) X(known) X(next) X(list) X(tidy_waits)            \
-            X(tidy_locks)
+    X(look)                                                                    \
+    X(place)                                                                   \
+    X(ahead)                                                                   \
+    X(count)                                                                   \
+    X(head)                                                                    \
+    X(join)                                                                    \
+    X(leave)                                                                   \
+    X(forget)                                                                  \
+    X(bury)                                                                    \
+    X(introduce)                                                               \
+    X(known)                                                                   \
+    X(next)                                                                    \
+    X(list)                                                                    \
+    X(tidy_waits)                                                              \
+    X(tidy_locks)
 
 typedef enum hf_query {
 #define HF_X(name) HF_QUERY_##name,

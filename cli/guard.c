@@ -7,11 +7,13 @@
  * wrapper that sleeps on a pipe.  A byte means that the command is gone; the
  * end of the pipe without one means that the wrapper is.
  *
- * It keeps the wrapper's own descriptors on purpose.  A store on this host
- * knows that a client lives by a lock on an open file; with the copy open it
- * gives the lock to nobody before the command has been stopped, or the lease
- * has ended.  What others handed to the wrapper is closed, so that a reader of
- * its output sees the end of it. */
+ * Once the wrapper is gone nobody renews the lock; so the command gets a
+ * second to end, not more.
+ *
+ * The guard gives up the standard descriptors, because a reader of the
+ * command's output must see the end of it.  It keeps the others: on a store
+ * where an open descriptor is the holder's sign of life, the next holder comes
+ * in when the command is gone and not before. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,10 +22,9 @@
 #include <unistd.h>
 
 #include "job.h"
-#include "kin.h"
 #include "moment.h"
 
-enum { LOOK_MS = 10, REST_MS = 1000 };
+enum { LOOK_MS = 10, LONGEST_GRACE_MS = 1000, REST_MS = 1000 };
 
 static char *title;
 static size_t title_room;
@@ -79,7 +80,7 @@ static void await_end(const job *j, int ms) {
 static void stop(const job *j, int grace_ms) {
     job_signal(j, SIGTERM);
     job_signal(j, SIGCONT);
-    await_end(j, grace_ms);
+    await_end(j, grace_ms < LONGEST_GRACE_MS ? grace_ms : LONGEST_GRACE_MS);
     job_signal(j, SIGKILL);
     await_end(j, REST_MS);
 }
@@ -89,7 +90,7 @@ _Noreturn void guard_watch(int in, bool own_group, int grace_ms) {
     char done;
     take_name();
     ignore_signals();
-    kin_close_inherited();
+    close_range(STDIN_FILENO, STDERR_FILENO, 0);
     if (take(in, &j.pid, sizeof(j.pid)) == sizeof(j.pid) &&
         take(in, &done, 1) == 0)
         stop(&j, grace_ms);

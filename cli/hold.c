@@ -161,8 +161,9 @@ static int run_hold(const command *cmd, int argc, char **argv) {
     status = read_wish(&wish, &o, cmd, argc, argv);
     if (status != 0)
         return status;
+    grant_ask(&g, &wish, &s);
     settings_hint(&o.settings);
-    if (grant_ask(&g, &wish, &s) != HF_OK)
+    if (g.result != HF_OK)
         status = not_held(&o, &g);
     else if (g.signal != 0)
         status = give_back(&g, EXIT_SIGNAL + g.signal);
@@ -183,7 +184,8 @@ const command hold_command = {
         "its token is printed, one line; it is given back when stdin closes\n"
         "or a signal comes.  Exit 76: it was lost meanwhile.\n"
         "\n"
-        "    coproc holdfast hold nightly && read -r token <&${COPROC[0]}",
+        "    coproc LOCK { holdfast hold nightly; }\n"
+        "    read -r token <&\"${LOCK[0]}\"",
     .options = rows,
     .max_operands = 1,
     .store = true,

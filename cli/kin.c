@@ -6,9 +6,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -39,7 +36,7 @@ static void each_entry(const char *path, number_fn *fn, void *arg) {
             const struct dirent64 *entry = (const void *)(buf + at);
             const char *name = entry->d_name;
             int number = read_number(&name);
-            if (number >= 0 && number != fd)
+            if (number >= 0)
                 fn(arg, number);
             at += entry->d_reclen;
         }
@@ -109,14 +106,4 @@ static void signal_tree(pid_t pid, int sig, int depth) {
 
 void kin_signal(pid_t pid, int sig) {
     signal_tree(pid, sig, 0);
-}
-
-static void close_if_inherited(void *arg, int fd) {
-    (void)arg;
-    if (!(fcntl(fd, F_GETFD) & FD_CLOEXEC))
-        close(fd);
-}
-
-void kin_close_inherited(void) {
-    each_entry("/proc/self/fd", close_if_inherited, NULL);
 }

@@ -336,9 +336,9 @@ static int run_run(const command *cmd, int argc, char **argv) {
     status = read_command_line(&r, cmd, argc, argv);
     if (status != 0)
         return status;
-    settings_hint(&r.options.settings);
     make_wish(&r);
     obtain(&r);
+    settings_hint(&r.options.settings);
     if (r.grant.result == HF_OK)
         held(&r);
     else

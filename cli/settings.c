@@ -307,13 +307,17 @@ int settings_connect(hf_client **ret, settings *s) {
     return 0;
 }
 
+/* Its folder is private: that we may not look inside says that it is there. */
+static bool has_system_store(void) {
+    return access(system_store, F_OK) == 0 || errno == EACCES;
+}
+
 /* The mark lies in the user's state folder: cron would mail every repeat. */
 void settings_hint(const settings *s) {
     char mark[4096];
     int fd;
     if (strcmp(s->won[SET_STORE].source, "built-in") != 0 ||
-        strstr(s->won[SET_STORE].value, system_store) ||
-        access(system_store, F_OK) != 0 ||
+        strstr(s->won[SET_STORE].value, system_store) || !has_system_store() ||
         !xdg_path(mark, sizeof(mark), "XDG_STATE_HOME", ".local/state",
                   "holdfast/told-of-system-store"))
         return;

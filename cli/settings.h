@@ -56,7 +56,8 @@ int settings_open(hf_client **ret, const settings *s, const char *why,
 /* For commands that only ask: resolves and opens; an exit status. */
 int settings_connect(hf_client **ret, settings *s);
 
-/* Says, once per user, that root's jobs lock in another file than ours. */
+/* Once the store is open: says, once per user, that root's jobs lock in another
+ * file than ours. */
 void settings_hint(const settings *s);
 
 #endif

@@ -76,8 +76,7 @@ static void reason_of_loss(const watch *w, int why, char *buf, size_t size) {
     hf_error err;
     places all;
     char who[600];
-    if (w->plan->at_most_ms > 0 &&
-        moment_now() - g->since >= w->plan->at_most_ms) {
+    if (w->plan->at_most_ms > 0 && why == HF_ETIMEOUT) {
         snprintf(buf, size, "it was held longer than --at-most allows");
         return;
     }

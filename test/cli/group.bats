@@ -50,6 +50,21 @@ start_family() {
     [ -e ran ]
 }
 
+@test "when we are killed, the next does not run beside the old command" {
+    start "$HOLDFAST" run job -- bash -c '
+        trap "for _ in {1..30}; do read -rt 0.01 <> <(:) || :; done
+              echo first ends >>order; exit" TERM
+        touch ready; while :; do read -rt 0.05 <> <(:) || :; done'
+    first=$PID
+    await test -e ready
+    start "$HOLDFAST" run -w 20s job -- sh -c 'echo second runs >>order'
+    await has_waiter job
+    kill -KILL "$first"
+    ended "$PID"
+    [ "$status" -eq 0 ]
+    [ "$(cat order)" = "$(printf 'first ends\nsecond runs')" ]
+}
+
 @test "the guard is told apart from the command, and goes with it" {
     start_family
     guard=

@@ -130,3 +130,18 @@ while True: kept.append(s.accept())' 3>&- &
     ended "$PID"
     [ "$status" -eq 143 ]
 }
+
+@test "Ctrl-C on a terminal ends the command, and us with 130" {
+    run -130 python3 "$SUPPORT/terminal.py" --type $'\003' "$HOLDFAST" run job \
+        -- sh -c 'echo ready; exec tail -f /dev/null'
+    is_free job
+}
+
+@test "Ctrl-C on a terminal leaves the line" {
+    holder job
+    run -130 python3 "$SUPPORT/terminal.py" --type $'\003' "$HOLDFAST" run job \
+        -- touch ran
+    contains "$output" "nothing was run"
+    run ! has_waiter job
+    [ ! -e ran ]
+}

@@ -66,15 +66,15 @@ int hf__clients_bury(hf_embedded *s, const hf_claim *c, const hf_peer *dead,
     return rc;
 }
 
-/* Looks after the n clients whose ids follow; ids are random, so that in the
- * end everybody is looked after. */
-static int look_after(hf_embedded *s, const char *id, int n, hf_error *err) {
+/* Looks after the clients whose ids follow, *n of them at most, and counts them
+ * off; ids are random, so that in the end everybody is looked after. */
+static int look_after(hf_embedded *s, const char *id, int *n, hf_error *err) {
     sqlite3_stmt *st;
     hf_peer peer;
     int rc = HF_OK;
 
     snprintf(peer.client, sizeof peer.client, "%s", id);
-    while (n-- > 0 && rc == HF_OK) {
+    for (; *n > 0 && rc == HF_OK; --*n) {
         st = hf__store_query(s, HF_QUERY_next, &none, 0, err);
         if (st == NULL)
             return err->code;
@@ -96,6 +96,7 @@ static int look_after(hf_embedded *s, const char *id, int n, hf_error *err) {
 bool hf__clients_take_leave(hf_embedded *s) {
     const char *me = s->base.host->identity.client;
     hf_error err;
+    int n = 2;
     bool gone;
 
     if (!s->introduced)
@@ -103,19 +104,21 @@ bool hf__clients_take_leave(hf_embedded *s) {
     if (hf__store_enter(s, hf__after_ms(100), &err) != HF_OK)
         return false;
     gone = hf__store_run_on_client(s, HF_QUERY_bury, &none, me, &err) == HF_OK;
-    look_after(s, me, 2, &err);
+    look_after(s, me, &n, &err);
+    look_after(s, "", &n, &err);
     hf__db_leave(s->db);
     return gone;
 }
 
 int hf__clients_tidy(hf_embedded *s, hf_error *err) {
     int64_t idle = s->now - IDLE_US;
+    int all = INT_MAX;
     int rc = hf__db_begin(s->db, err);
 
     if (rc != HF_OK)
         return rc;
     s->tidy_at = hf__now() + hf__jitter(TIDY_AGAIN);
-    rc = look_after(s, "", INT_MAX, err);
+    rc = look_after(s, "", &all, err);
     if (rc == HF_OK)
         rc = hf__store_run(s, HF_QUERY_tidy_waits, &none, 0, err);
     if (rc == HF_OK)

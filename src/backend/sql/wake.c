@@ -2,14 +2,15 @@
  *
  * wake.c - datagrams, sockets as signs of life, and the ends of processes.
  *
- * When is a client dead?  When its record is gone; when its socket refuses us,
- * for the kernel closes a dead process's sockets and keeps their names; or
- * when its process, in our own pid namespace, has ended although a forked
- * child still has the socket.  A name that is missing proves nothing: somebody
- * may have cleaned up the folder.  Where we cannot tell it lives, and its
- * lease will end it.
+ * When is a client dead?  When its record is gone, or when its socket refuses
+ * us: the kernel closes a dead process's sockets and keeps their names.  Who
+ * inherits the socket lives on for the client; that is how a guard keeps the
+ * next holder out until it has stopped what the killed one had started.  A
+ * name that is missing proves nothing, because somebody may have cleaned up
+ * the folder; then the process is asked for, where we can see it.  Where we
+ * cannot tell it lives, and its lease will end it.
  *
- * One listener thread per client, from the first wait on, sleeps on an epoll
+ * The end of a process is only the sign to look.  One listener thread per client, from the first wait on, sleeps on an epoll
  * of the socket and of one pidfd for every wait: the process to wait for. */
 #include "wake.h"
 
@@ -174,34 +175,39 @@ int hf__wake_appear(hf_wake *w, hf_error *err) {
 
 /* ---- life -------------------------------------------------------------- */
 
-/* Certainly nobody behind that name. */
-static bool refuses(const hf_wake *w, const char *client) {
+/* What comes of knocking at a client's socket: 0, or why it cannot be
+ * reached. */
+static int knock(const hf_wake *w, const char *client) {
     struct sockaddr_un to;
-    int fd = new_socket();
-    bool dead;
+    int fd = new_socket(), why = 0;
 
     if (fd < 0)
-        return false;
+        return errno;
     address(w, client, &to);
-    dead = connect(fd, (struct sockaddr *)&to, sizeof to) < 0 &&
-           errno == ECONNREFUSED;
+    if (connect(fd, (struct sockaddr *)&to, sizeof to) < 0)
+        why = errno;
     close(fd);
-    return dead;
+    return why;
 }
 
 static int open_pidfd(int64_t pid) {
     return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
 }
 
-static bool has_ended(int64_t pid) {
-    struct pollfd end = {.events = POLLIN};
+static bool has_ended(int pidfd) {
+    struct pollfd end = {.fd = pidfd, .events = POLLIN};
+
+    return poll(&end, 1, 0) > 0;
+}
+
+static bool is_no_more(int64_t pid) {
+    int pidfd = open_pidfd(pid);
     bool ended;
 
-    end.fd = open_pidfd(pid);
-    if (end.fd < 0)
+    if (pidfd < 0)
         return errno == ESRCH;
-    ended = poll(&end, 1, 0) > 0;
-    close(end.fd);
+    ended = has_ended(pidfd);
+    close(pidfd);
     return ended;
 }
 
@@ -215,9 +221,14 @@ bool hf__wake_lives(const hf_wake *w, const hf_peer *peer) {
         return false;
     if (strcmp(peer->client, w->host->identity.client) == 0)
         return true;
-    if (refuses(w, peer->client))
+    switch (knock(w, peer->client)) {
+    case ECONNREFUSED:
         return false;
-    return !(in_sight(w, peer) && has_ended(peer->pid));
+    case ENOENT:
+        return !(in_sight(w, peer) && is_no_more(peer->pid));
+    default:
+        return true;
+    }
 }
 
 void hf__wake_remove(const hf_wake *w, const char *client) {
@@ -245,7 +256,7 @@ int hf__wake_sweep(const hf_wake *w) {
         return 0;
     while ((e = readdir(dir)) != NULL) {
         if (strlen(e->d_name) != NAME_ROOM || !is_old(dirfd(dir), e->d_name) ||
-            !refuses(w, e->d_name))
+            knock(w, e->d_name) != ECONNREFUSED)
             continue;
         hf__wake_remove(w, e->d_name);
         n++;
@@ -419,27 +430,27 @@ void hf__wake_unwatch(hf_wake *w, const hf_claim *c) {
     free(gone);
 }
 
-/* mu. */
-static bool arm(hf_wake *w, watch *at, const hf_peer *peer) {
+/* mu.  Who has ended already would only wake us again and again. */
+static void arm(hf_wake *w, watch *at, const hf_peer *peer) {
+    int pidfd;
+
     if (at->pidfd >= 0 && strcmp(at->waits_for, peer->client) == 0)
-        return true;
+        return;
     disarm(w, at);
-    at->pidfd = open_pidfd(peer->pid);
-    if (at->pidfd < 0)
-        return errno != ESRCH;
-    if (listen_to(w, at->pidfd, at->id) < 0) {
-        close(at->pidfd);
-        at->pidfd = -1;
-        return true;
+    pidfd = open_pidfd(peer->pid);
+    if (pidfd < 0)
+        return;
+    if (has_ended(pidfd) || listen_to(w, pidfd, at->id) < 0) {
+        close(pidfd);
+        return;
     }
+    at->pidfd = pidfd;
     memcpy(at->waits_for, peer->client, sizeof at->waits_for);
-    return true;
 }
 
 /* It may have died between our look at it and the opening of its pidfd, which
  * is then another process's: hence the second look. */
 bool hf__wake_arm(hf_wake *w, const hf_claim *c, const hf_peer *peer) {
-    bool alive = true;
     watch *at;
 
     if (!in_sight(w, peer) || peer->pid == getpid())
@@ -447,9 +458,9 @@ bool hf__wake_arm(hf_wake *w, const hf_claim *c, const hf_peer *peer) {
     pthread_mutex_lock(&w->mu);
     at = *find(w, c);
     if (at != NULL)
-        alive = arm(w, at, peer);
+        arm(w, at, peer);
     pthread_mutex_unlock(&w->mu);
-    return at == NULL || (alive && hf__wake_lives(w, peer));
+    return at == NULL || hf__wake_lives(w, peer);
 }
 
 /* ---- the end ----------------------------------------------------------- */

@@ -160,7 +160,8 @@ static int examine(const doctor_options *o) {
         json_settings(&j, &o->settings);
     else
         put_settings(&o->settings);
-    if (settings_open(&client, &o->settings, NULL, 0, &err) == HF_OK) {
+    if (settings_open(&client, &o->settings, (hf_options)HF_OPTIONS_INIT,
+                      &err) == HF_OK) {
         status = o->json ? json_tell(&j, client) : tell(client);
     } else {
         fflush(stdout);

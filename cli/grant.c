@@ -65,8 +65,11 @@ static int make_lock(grant *g) {
 }
 
 static int open_store(grant *g) {
-    int r = settings_open(&g->client, g->wish->settings, g->wish->why,
-                          g->wish->lease_ms, &g->err);
+    hf_options options = HF_OPTIONS_INIT;
+    options.why = g->wish->why;
+    options.program = g->wish->program;
+    options.lease_ms = g->wish->lease_ms;
+    int r = settings_open(&g->client, g->wish->settings, options, &g->err);
     if (r == HF_OK)
         r = make_lock(g);
     if (r == HF_OK && environment_holds(g->wish->name, hf_store(g->client))) {

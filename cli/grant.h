@@ -15,7 +15,8 @@
 typedef struct grant_wish {
     const settings *settings;
     const char *name;
-    const char *why; /* NULL: the settings' */
+    const char *why;     /* NULL: the settings' */
+    const char *program; /* NULL: this one */
     int wait_ms;
     int lease_ms;
     int at_most_ms; /* 0: no limit */

@@ -192,7 +192,7 @@ static void make_wish(run *r) {
     r->wish.at_most_ms = o->at_most_ms;
     r->wish.simple = o->simple;
     /* Those who wait want to know what runs, not that we do. */
-    program_invocation_short_name = basename(r->words[0]);
+    r->wish.program = basename(r->words[0]);
     if (!o->owner)
         return;
     snprintf(r->why, sizeof(r->why), "%.128s%s%.128s", o->owner,

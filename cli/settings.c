@@ -286,13 +286,12 @@ const char *settings_handed_down(const settings *s, const hf_client *client) {
                                                          shown;
 }
 
-int settings_open(hf_client **ret, const settings *s, const char *why,
-                  int lease_ms, hf_error *err) {
-    hf_options options = HF_OPTIONS_INIT;
-    options.lease_ms = lease_ms;
-    options.why = why ? why : s->won[SET_WHY].value;
-    options.host = getenv("HOLDFAST_HOST");
-    return hf_open(ret, s->won[SET_STORE].value, &options, err);
+int settings_open(hf_client **ret, const settings *s, hf_options wanted,
+                  hf_error *err) {
+    if (!wanted.why)
+        wanted.why = s->won[SET_WHY].value;
+    wanted.host = getenv("HOLDFAST_HOST");
+    return hf_open(ret, s->won[SET_STORE].value, &wanted, err);
 }
 
 int settings_connect(hf_client **ret, settings *s) {
@@ -300,7 +299,7 @@ int settings_connect(hf_client **ret, settings *s) {
     int status = settings_resolve(s);
     if (status != 0)
         return status;
-    if (settings_open(ret, s, NULL, 0, &err) != HF_OK)
+    if (settings_open(ret, s, (hf_options)HF_OPTIONS_INIT, &err) != HF_OK)
         return status_fail(&err);
     if (s->verbose)
         complain("store %s (%s)", hf_store(*ret), s->won[SET_STORE].source);

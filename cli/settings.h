@@ -48,10 +48,9 @@ size_t settings_shown(const settings *s, char *buf, size_t size);
  * call. */
 const char *settings_handed_down(const settings *s, const hf_client *client);
 
-/* Opens the store; the lease and the reason are the resolved ones unless
- * `why` is given. */
-int settings_open(hf_client **ret, const settings *s, const char *why,
-                  int lease_ms, hf_error *err);
+/* Opens the store; the reason is the resolved one unless another is wanted. */
+int settings_open(hf_client **ret, const settings *s, hf_options wanted,
+                  hf_error *err);
 
 /* For commands that only ask: resolves and opens; an exit status. */
 int settings_connect(hf_client **ret, settings *s);

@@ -131,15 +131,16 @@ typedef struct hf_event {
 typedef void hf_event_fn(void *arg, const hf_event *event);
 
 typedef struct hf_options {
-    size_t size;      /* sizeof(hf_options)                                */
-    int lease_ms;     /* what the watchdog keeps up           (30 000)     */
-    int renew_ms;     /* how often it renews                  (lease / 3)  */
-    int timeout_ms;   /* for one request                      (3 000)      */
-    int patience_ms;  /* a wait bears an unreachable store    (15 000)     */
-    int spin_us;      /* a lone caller looks for its answer that long
+    size_t size;         /* sizeof(hf_options)                                */
+    int lease_ms;        /* what the watchdog keeps up           (30 000)     */
+    int renew_ms;        /* how often it renews                  (lease / 3)  */
+    int timeout_ms;      /* for one request                      (3 000)      */
+    int patience_ms;     /* a wait bears an unreachable store    (15 000)     */
+    int spin_us;         /* a lone caller looks for its answer that long
                          before it sleeps; -1: never          (-1)         */
-    const char *why;  /* shown to those who wait              ("")         */
-    const char *host; /* shown as our host                    (gethostname)*/
+    const char *why;     /* shown to those who wait              ("")         */
+    const char *host;    /* shown as our host                    (gethostname)*/
+    const char *program; /* shown as our program           (the executable) */
     hf_event_fn *on_event;
     void *event_arg;
 } hf_options;
@@ -226,8 +227,9 @@ HF_API void hf_lock_cancel(hf_lock *lock);
  *                 library goes on trying until the lease ends it */
 HF_API int hf_lock_release(hf_lock *lock, hf_error *err);
 
-/* As release of the last hold, but others get in only after `ms`: the job
- * stays "just done" for that long, also when this process ends. */
+/* As release, but when it is the last hold others get in only after `ms`: the
+ * job stays "just done" for that long, also when this process ends.  If the
+ * store does not confirm it, the lease as it was ends the lock. */
 HF_API int hf_lock_release_after(hf_lock *lock, int ms, hf_error *err);
 
 /* Sets the lease anew, counted from now.  HF_ELOST if it is too late. */

@@ -97,7 +97,7 @@ static int configure(hf_client *client, const hf_uri *uri, hf_options o,
     if (strlen(client->prefix) > HF_NAME_MAX / 2)
         return hf__fail(err, HF_EURI, "hf_prefix has more than %d bytes",
                         HF_NAME_MAX / 2);
-    hf__identity_make(&client->host.identity, o.host, o.why);
+    hf__identity_make(&client->host.identity, &o);
     client->host.timeout_ms = or_default(o.timeout_ms, TIMEOUT_MS);
     client->host.spin_us = o.spin_us > 0 ? o.spin_us : 0;
     client->host.woken = on_woken;

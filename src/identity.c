@@ -69,15 +69,18 @@ static void user_name(char *to, size_t size) {
         snprintf(to, size, "%u", (unsigned)geteuid());
 }
 
-void hf__identity_make(hf_identity *ret, const char *host, const char *why) {
+void hf__identity_make(hf_identity *ret, const hf_options *options) {
+    const char *host = options->host, *program = options->program;
+
     memset(ret, 0, sizeof *ret);
     make_uuid(ret->client);
     if (host && host[0])
         copy(ret->host, sizeof ret->host, host);
     else if (gethostname(ret->host, sizeof ret->host - 1) < 0)
         copy(ret->host, sizeof ret->host, "?");
-    copy(ret->program, sizeof ret->program, program_invocation_short_name);
+    copy(ret->program, sizeof ret->program,
+         program ? program : program_invocation_short_name);
     user_name(ret->user, sizeof ret->user);
-    copy(ret->why, sizeof ret->why, why);
+    copy(ret->why, sizeof ret->why, options->why);
     ret->pid = getpid();
 }

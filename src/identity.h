@@ -7,8 +7,8 @@
 
 #include "../include/holdfast/backend.h"
 
-/* A fresh random client id; host and why as the user set them, or NULL. */
-void hf__identity_make(hf_identity *ret, const char *host, const char *why);
+/* A fresh random client id, and what the user set; NULL: what we find. */
+void hf__identity_make(hf_identity *ret, const hf_options *options);
 
 /* The calling thread's number: above 0, never used by another thread of this
  * process, not even after this one has ended. */

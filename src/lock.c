@@ -261,7 +261,7 @@ static int count_down(hf_lock *lock, uint64_t who, hf_hold **ret) {
     pthread_mutex_lock(&spot->mu);
     hf_hold *h = hf__hold_of(spot, who);
     if (h && --h->count > 0) {
-        rc = atomic_load(&h->state) == HF_STATE_LOST ? HF_ELOST : HF_BUSY;
+        rc = hf__hold_lives(h) ? HF_BUSY : HF_ELOST;
     } else if (h) {
         h->who = 0;
         *ret = h;

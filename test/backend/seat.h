@@ -66,7 +66,7 @@ static inline int sit(seat *s, const char *path) {
     memset(s, 0, sizeof *s);
     pthread_mutex_init(&s->mu, NULL);
     pthread_cond_init(&s->cond, NULL);
-    hf__identity_make(&s->host.identity, NULL, "testing");
+    hf__identity_make(&s->host.identity, &(hf_options){.why = "testing"});
     s->host.timeout_ms = 3000;
     s->host.woken = on_woken;
     s->host.unreleased = on_unreleased;

@@ -33,8 +33,19 @@ hf_client *hf_contract_open(const hf_options *options);
 
 /* On every store. */
 #define HF_CONTRACT_TESTS(X)                                                   \
+    /* verbs.c */                                                              \
+    X(who_holds_and_asks_again_gets_the_same_grant)                            \
+    X(who_is_refused_learns_when_to_ask_again)                                 \
+    X(release_may_be_called_twice_and_for_nothing)                             \
+    X(release_is_the_way_out_of_the_line_too)                                  \
+    X(where_order_is_kept_nobody_overtakes)                                    \
+    X(what_belongs_to_an_earlier_grant_comes_too_late)                         \
+    X(renewal_never_brings_back_what_has_ended)                                \
+    X(renewal_answers_for_every_claim)                                         \
     /* exclusion.c */                                                          \
     X(a_guarded_counter_loses_no_increment)                                    \
+    X(sixteen_clients_lose_no_increment)                                       \
+    X(many_who_only_try_are_told_the_truth)                                    \
     X(a_held_lock_answers_busy_to_a_try)                                       \
     X(a_released_lock_can_be_taken_again)                                      \
     X(re_entry_counts_0_1_2_1_0_and_keeps_the_token)                           \
@@ -58,6 +69,7 @@ hf_client *hf_contract_open(const hf_options *options);
     X(two_hundred_waiters_enter_in_the_order_they_came)                        \
     X(when_the_first_waiter_gives_up_the_second_still_enters)                  \
     X(three_waiters_never_enter_together)                                      \
+    X(a_storm_of_signals_disturbs_nothing)                                     \
     /* lease.c */                                                              \
     X(a_fixed_lease_ends_without_renewal)                                      \
     X(the_watchdog_keeps_a_lock_through_three_leases)                          \
@@ -91,6 +103,7 @@ hf_client *hf_contract_open(const hf_options *options);
     X(a_forked_child_owns_nothing_and_the_parent_keeps_all)                    \
     X(nothing_is_left_when_a_client_is_closed)                                 \
     X(clients_may_be_opened_and_closed_a_hundred_times)                        \
+    X(without_descriptors_it_fails_in_words)                                   \
     X(the_list_says_who_holds_and_why)                                         \
     X(the_list_of_everything_has_every_name)
 

@@ -21,26 +21,72 @@ static void *contend(void *arg) {
     return NULL;
 }
 
-void a_guarded_counter_loses_no_increment(void **state) {
-    (void)state;
-    enum { CLIENTS = 2, THREADS = 8, ROUNDS = 25 };
+static void contend_with(int clients, int n_threads, int rounds) {
     char path[160];
-    pthread_t threads[CLIENTS];
-    party parties[CLIENTS];
+    pthread_t threads[16];
+    party parties[16];
     hf_test_fresh_path(path, sizeof path, "counter");
     hf_test_guarded *g = hf_test_guarded_map(path);
     assert_non_null(g);
-    for (int i = 0; i < CLIENTS; i++) {
-        parties[i] = (party){hf_contract_open(NULL), g, THREADS, ROUNDS};
+    for (int i = 0; i < clients; i++)
+        parties[i] = (party){hf_contract_open(NULL), g, n_threads, rounds};
+    for (int i = 0; i < clients; i++)
         pthread_create(&threads[i], NULL, contend, &parties[i]);
-    }
-    for (int i = 0; i < CLIENTS; i++)
+    for (int i = 0; i < clients; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(g->failures, 0);
     assert_int_equal(g->overlaps, 0);
     assert_int_equal(g->disorders, 0);
-    assert_int_equal(g->counter, CLIENTS * THREADS * ROUNDS);
+    assert_int_equal(g->counter, clients * n_threads * rounds);
     hf_test_guarded_unmap(g);
+}
+
+void a_guarded_counter_loses_no_increment(void **state) {
+    (void)state;
+    contend_with(2, 8, 25);
+}
+
+void sixteen_clients_lose_no_increment(void **state) {
+    (void)state;
+    contend_with(16, 1, 10);
+}
+
+typedef struct trier {
+    pthread_t thread;
+    hf_lock *lock;
+    int granted, wrong;
+} trier;
+
+static void *try_often(void *arg) {
+    trier *t = arg;
+    for (int i = 0; i < 200; i++) {
+        int result = hf_lock_try(t->lock, NULL);
+        t->granted += result == HF_OK;
+        if (result == HF_OK ? !hf_lock_is_held(t->lock) ||
+                                  hf_lock_release(t->lock, NULL) != HF_OK :
+                              result != HF_BUSY || hf_lock_is_held(t->lock))
+            t->wrong++;
+    }
+    return NULL;
+}
+
+void many_who_only_try_are_told_the_truth(void **state) {
+    (void)state;
+    enum { N = 8 };
+    trier all[N];
+    hf_lock *lock = hf_test_lock(hf_contract_open(NULL), "x", NULL);
+    for (int i = 0; i < N; i++) {
+        all[i] = (trier){.lock = lock};
+        pthread_create(&all[i].thread, NULL, try_often, &all[i]);
+    }
+    int granted = 0;
+    for (int i = 0; i < N; i++) {
+        pthread_join(all[i].thread, NULL);
+        assert_int_equal(all[i].wrong, 0);
+        granted += all[i].granted;
+    }
+    assert_true(granted > 0);
+    hf_expect(HF_OK, hf_lock_try(lock, ERR));
 }
 
 void a_held_lock_answers_busy_to_a_try(void **state) {

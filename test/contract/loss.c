@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define KEPT_ALIVE HF_LOCK_WITH(.watchdog_ms = 600, .renew_ms = 50)
+#define KEPT_ALIVE HF_LOCK_WITH(.watchdog_ms = 1000, .renew_ms = 50)
 
 /* What the callback heard; written on the library's thread. */
 typedef struct ear {
@@ -77,7 +77,7 @@ void a_lost_lock_taken_again_is_kept_alive_again(void **state) {
     hf_test_eventually(!hf_lock_is_held(a), HF_TEST_LONG);
     hf_expect(HF_ELOST, hf_lock_release(a, ERR));
     hf_expect(HF_OK, hf_lock_try(a, ERR));
-    hf_test_throughout(hf_lock_is_held(a), 3 * 600);
+    hf_test_throughout(hf_lock_is_held(a), 2 * 1000);
     hf_expect(HF_BUSY, hf_lock_try(hf_test_lock(other, "x", NULL), ERR));
     hf_expect(HF_OK, hf_lock_release(a, ERR));
 }
@@ -221,7 +221,7 @@ void a_callback_may_release_the_lock(void **state) {
     ear e = {0};
     hf_client *client = hf_contract_open(NULL);
     hf_lock *a = hf_test_lock(client, "x",
-                              HF_LOCK_WITH(.watchdog_ms = 600, .renew_ms = 50,
+                              HF_LOCK_WITH(.watchdog_ms = 1000, .renew_ms = 50,
                                            .flags = HF_OWNER_HANDLE));
     hf_lock_on_state(a, release_it, &e);
     hf_expect(HF_OK, hf_lock_try(a, ERR));

@@ -3,7 +3,8 @@
  * waiting.c - who waits gets in, or gets out, in time and without a trace. */
 #include "contract.h"
 
-#include <stdio.h>
+#include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 /* Late is whoever must have been forgotten; early is an error of any size. */
@@ -232,4 +233,32 @@ void three_waiters_never_enter_together(void **state) {
         hf_expect(HF_OK, hf_test_end(&waiters[in]));
         waiters[in].lock = NULL;
     }
+}
+
+static void ignore(int sig) {
+    (void)sig;
+}
+
+/* A thousand signals a second, none of which restarts what it interrupts. */
+static void storm(bool on) {
+    struct itimerval every = {{0, on ? 1000 : 0}, {0, on ? 1000 : 0}};
+    sigaction(SIGALRM, &(struct sigaction){.sa_handler = ignore}, NULL);
+    setitimer(ITIMER_REAL, &every, NULL);
+}
+
+void a_storm_of_signals_disturbs_nothing(void **state) {
+    (void)state;
+    hf_lock *a = lock_of_a_new_client("x"), *b = lock_of_a_new_client("x");
+    storm(true);
+    for (int i = 0; i < 100; i++) {
+        hf_expect(HF_OK, hf_lock_try(a, ERR));
+        hf_expect(HF_OK, hf_lock_release(a, ERR));
+    }
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    int64_t began = hf_test_now_ms();
+    hf_expect(HF_ETIMEOUT, hf_lock_acquire(b, 200, ERR));
+    assert_in_range(hf_test_now_ms() - began, 200, 200 + LATE);
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    hf_expect(HF_OK, hf_lock_acquire(b, HF_TEST_LONG, ERR));
+    storm(false);
 }

@@ -213,15 +213,15 @@ static void a_full_server_grants_nothing_but_releases(void **state) {
     (void)state;
     hf_client *client = client_of_its_own();
     hf_lock *a = hf_test_lock(
-        client, "x", HF_LOCK_WITH(.watchdog_ms = 900, .renew_ms = 100));
+        client, "x", HF_LOCK_WITH(.watchdog_ms = 1500, .renew_ms = 100));
     hf_lock *b = hf_test_lock(client, "y", NULL);
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     assert_string_equal(hf_test_server_ask(server, "CONFIG SET maxmemory 1"),
                         "OK");
     hf_expect(HF_EFULL, hf_lock_try(b, ERR));
     hf_expect(HF_EFULL, hf_lock_acquire(b, HF_TEST_LONG, ERR));
-    hf_test_throughout(hf_lock_is_held(a), 1200); /* renewal works, too */
-    hf_expect(HF_OK, hf_lock_extend(a, 900, ERR));
+    hf_test_throughout(hf_lock_is_held(a), 1700); /* renewal works, too */
+    hf_expect(HF_OK, hf_lock_extend(a, 1500, ERR));
     hf_expect(HF_OK, hf_lock_release(a, ERR));
     assert_int_equal(hf_test_server_ask_number(server, "EXISTS x"), 0);
     hf_test_server_ask(server, "CONFIG SET maxmemory 0");

@@ -4,7 +4,7 @@
  *
  * One per process, made at the first call in $HF_TEST_DIR - or in /tmp where
  * that is too long a path for the sockets that will live in it - and removed
- * when the process exits. */
+ * when the process exits, unless HF_TEST_KEEP is set. */
 #ifndef HF_TEST_DIR_H
 #define HF_TEST_DIR_H
 

@@ -131,16 +131,16 @@ typedef struct hf_event {
 typedef void hf_event_fn(void *arg, const hf_event *event);
 
 typedef struct hf_options {
-    size_t size;         /* sizeof(hf_options)                                */
-    int lease_ms;        /* what the watchdog keeps up           (30 000)     */
-    int renew_ms;        /* how often it renews                  (lease / 3)  */
-    int timeout_ms;      /* for one request                      (3 000)      */
-    int patience_ms;     /* a wait bears an unreachable store    (15 000)     */
-    int spin_us;         /* a lone caller looks for its answer that long
-                         before it sleeps; -1: never          (-1)         */
-    const char *why;     /* shown to those who wait              ("")         */
-    const char *host;    /* shown as our host                    (gethostname)*/
-    const char *program; /* shown as our program           (the executable) */
+    size_t size;         /* sizeof(hf_options)                             */
+    int lease_ms;        /* what the watchdog keeps up        (30 000)     */
+    int renew_ms;        /* how often it renews               (lease / 3)  */
+    int timeout_ms;      /* for one request                   (3 000)      */
+    int patience_ms;     /* a wait bears an unreachable store (15 000)     */
+    int spin_us;         /* a lone caller looks that long for its answer
+                            before it sleeps                  (0: never)   */
+    const char *why;     /* shown to those who wait           ("")         */
+    const char *host;    /* shown as our host                 (its name)   */
+    const char *program; /* shown as our program              (its name)   */
     hf_event_fn *on_event;
     void *event_arg;
 } hf_options;

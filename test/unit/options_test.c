@@ -13,7 +13,7 @@ typedef struct known {
 
 typedef struct newer {
     known known;
-    int c;
+    int c, d; /* two, for options must not end in padding */
 } newer;
 
 static void nothing_given_is_all_zero(void **state) {
@@ -37,7 +37,7 @@ static void what_an_older_program_does_not_know_is_zero(void **state) {
 }
 
 static void a_newer_program_may_not_ask_for_what_we_do_not_know(void **state) {
-    newer theirs = {{sizeof(newer), 1, 2}, 0};
+    newer theirs = {{sizeof(newer), 1, 2}, 0, 0};
     known k;
     hf_error err;
 

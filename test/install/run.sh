@@ -34,6 +34,14 @@ private=$(pkg-config --cflags --libs --static holdfast | sed 's/-lholdfast//')
 runs ./shared
 runs ./static
 
+# What the README shows must be true, too.
+awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' \
+    "$example/../../../README.md" >readme.c
+# shellcheck disable=SC2086
+"$cc" -Wall -Wextra -Werror readme.c $flags "-Wl,-rpath,$root/$lib" -o readme
+HOLDFAST_STORE=sqlite:$root/locks.db ./readme | grep -q '^ours, with token [0-9]' ||
+    { echo "the README's program does not run" && exit 1; }
+
 if command -v clang++ >/dev/null; then
     clang++ -std=c++17 -Wall -Wextra -pedantic -Werror -x c++ -fsyntax-only \
         -Iusr/include "$example/main.c"

@@ -29,6 +29,7 @@ libcmocka-dev       -             unit tests
 bats                bats          tests of the command
 redis-server        redis-server  private servers for the tests
 redis-tools         redis-cli     looks at them from outside
+zlib1g-dev          -             asked for by a static link of sqlite
 python3-redis       -             shares its locks with ours in a test
 openssl             openssl       certificates for the tests of TLS
 python3             python3       terminals for the tests of the command

@@ -27,7 +27,7 @@ setup_file() {
     exec 9>in
     await grep -q held said
     run -75 "$HOLDFAST" run --simple -n job -- true
-    start "$HOLDFAST" run --simple -w 20s job -- touch entered
+    start "$HOLDFAST" run --simple -w 20s job -- touch entered 9>&-
     exec 9>&-
     ended "$PID"
     [ "$status" -eq 0 ]

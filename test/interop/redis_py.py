@@ -11,7 +11,7 @@ import sys
 import redis
 
 client = redis.Redis(port=int(sys.argv[1]))
-lock = client.lock(sys.argv[3], timeout=20, sleep=0.01, blocking_timeout=60)
+lock = client.lock(sys.argv[3], timeout=120, sleep=0.01, blocking_timeout=60)
 
 if sys.argv[2] == "hold":
     assert lock.acquire()

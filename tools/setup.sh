@@ -25,16 +25,18 @@ LIST
 test_needs() {
     build_needs
     cat <<'LIST'
-libcmocka-dev       -             unit tests
-bats                bats          tests of the command
-redis-server        redis-server  private servers for the tests
-redis-tools         redis-cli     looks at them from outside
-zlib1g-dev          -             asked for by a static link of sqlite
-python3-redis       -             shares its locks with ours in a test
-openssl             openssl       certificates for the tests of TLS
-python3             python3       terminals for the tests of the command
-clang               clang         the fuzzer
-libclang-rt-14-dev  -             the fuzzer's run-time
+libcmocka-dev            -             unit tests
+bats                     bats          tests of the command
+redis-server             redis-server  private servers for the tests
+redis-tools              redis-cli     looks at them from outside
+zlib1g-dev               -             asked for by a static link of sqlite
+python3-redis            -             shares its locks with ours in a test
+openjdk-17-jdk-headless  javac         runs Redisson, which does so too
+maven                    mvn           fetches Redisson
+openssl                  openssl       certificates for the tests of TLS
+python3                  python3       terminals for the tests of the command
+clang                    clang         the fuzzer
+libclang-rt-14-dev       -             the fuzzer's run-time
 LIST
 }
 
@@ -114,7 +116,7 @@ fi
 
 echo "setup: installing through apt:"
 echo "$list" | while read -r package why; do
-    printf '    %-20s %s\n' "$package" "$why"
+    printf '    %-24s %s\n' "$package" "$why"
 done
 # shellcheck disable=SC2086
 as_root sh -c "$install_script" setup $packages

@@ -20,6 +20,7 @@ foreach(name ${names})
     string(APPEND text "add_test(${test}${command})\n"
         "set_tests_properties(${test} PROPERTIES LABELS ${label}"
         " TIMEOUT ${timeout} ENVIRONMENT [==[${environment}]==]"
+        " FIXTURES_REQUIRED [==[${fixture}]==]"
         " SKIP_REGULAR_EXPRESSION [==[\\[  SKIPPED \\]]==])\n")
 endforeach()
 file(WRITE ${listing} "${text}")

@@ -36,13 +36,17 @@ static const char *program(void) {
 }
 
 hf_test_peer *hf_test_peer_start(const char *uri) {
+    char *argv[] = {(char *)program(), NULL};
+    hf_test_need(access(argv[0], X_OK) == 0, "hf-peer was not built");
+    return hf_test_peer_start_as(argv, uri);
+}
+
+hf_test_peer *hf_test_peer_start_as(char *const argv[], const char *uri) {
     int in[2], out[2];
-    hf_test_need(access(program(), X_OK) == 0, "hf-peer was not built");
     assert_int_equal(pipe2(in, O_CLOEXEC), 0);
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
     hf_test_peer *peer = calloc(1, sizeof *peer);
     assert_non_null(peer);
-    char *argv[] = {(char *)program(), NULL};
     peer->pid = hf_test_spawn(argv, in[0], out[1], -1);
     peer->in = in[1];
     peer->out = out[0];

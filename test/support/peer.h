@@ -17,6 +17,9 @@ typedef struct hf_test_peer hf_test_peer;
  * program was not built. */
 hf_test_peer *hf_test_peer_start(const char *uri);
 
+/* Likewise, with another program that takes such lines. */
+hf_test_peer *hf_test_peer_start_as(char *const argv[], const char *uri);
+
 /* Kills it and forgets it.  NULL is allowed. */
 void hf_test_peer_stop(hf_test_peer *peer);
 

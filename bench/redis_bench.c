@@ -6,10 +6,15 @@
  * its own.  The measure is one blocking hiredis connection per thread that
  * runs the same two scripts.  Figures are ratios of two cells of the same
  * repetition, which run one after the other in a shuffled order; the median of
- * several repetitions is shown.  Against a private redis-server, directly and
- * through a way that is 2 ms longer.
+ * several repetitions is shown, and how much of the server's time a pair took
+ * beside the measure's.  Against a private redis-server, directly and through a
+ * way that is 2 ms longer.
  *
- *     redis_bench [--quick] [--unix] [--only pairs|far|many] */
+ * The last column is the limit: one connection with all the pairs of a row in
+ * its pipe, and no thread that waits.  What goes beyond it the server cannot
+ * do, whoever asks.
+ *
+ *     redis_bench [--quick] [--unix] [--only pairs|far|many] [--threads N] */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +39,7 @@
 
 enum { THREADS_MAX = 512, REPEATS_MAX = 9, MANY = 100000 };
 
-static int repeats = 5, cell_ms = 400;
+static int repeats = 9, cell_ms = 250, only_threads;
 static bool by_socket;
 
 static void die(const char *what, const char *why) {
@@ -142,17 +147,17 @@ typedef struct contender {
     void (*part)(worker *w);
     hf_client *client; /* of ours */
     unsigned flags;    /* of its locks */
-    int port;          /* of hiredis */
+    int port;          /* of hiredis   */
+    bool piped;        /* one thread does the work of all */
 } contender;
 
 struct worker {
     const contender *by;
-    int number;
+    int number, depth;
     pthread_t thread;
     long pairs;
     redisContext *redis;
     hf_lock *lock;
-    char name[32], token[64], channel[64], owner[64];
 };
 
 static hf_hashes hashes;
@@ -163,38 +168,58 @@ static void bare_join(worker *w) {
                    redisConnect("127.0.0.1", w->by->port);
     if (!w->redis || w->redis->err)
         die("hiredis", w->redis ? w->redis->errstr : "out of memory");
-    snprintf(w->name, sizeof w->name, "bare-%d", w->number);
-    snprintf(w->token, sizeof w->token, "redisson_lock_token:{%s}", w->name);
-    snprintf(w->channel, sizeof w->channel, "redisson_lock__channel:{%s}",
-             w->name);
 }
 
-static void bare_call(worker *w, int argc, const char **argv) {
-    redisReply *reply = redisCommandArgv(w->redis, argc, argv, NULL);
-
-    if (!reply || reply->type == REDIS_REPLY_ERROR)
-        die("hiredis", reply ? reply->str : w->redis->errstr);
-    freeReplyObject(reply);
-}
-
-static void bare_pair(worker *w) {
+/* Puts one command into the output; `number` is that of the lock. */
+static void bare_append(worker *w, int number, bool take) {
+    char name[32], token[64], channel[64], owner[64], floor[24];
+    const char *attempt[] = {"EVALSHA", hashes.of[HF_SCRIPT_LOCK_ATTEMPT],
+                             "2",       name,
+                             token,     "30000",
+                             owner,     floor};
+    const char *release[] = {"EVALSHA", hashes.of[HF_SCRIPT_LOCK_RELEASE],
+                             "1",       name,
+                             owner,     channel};
     struct timespec ts;
-    char floor[24];
-    const char *take[] = {"EVALSHA", hashes.of[HF_SCRIPT_LOCK_ATTEMPT],
-                          "2",       w->name,
-                          w->token,  "30000",
-                          w->owner,  floor};
-    const char *give[] = {"EVALSHA", hashes.of[HF_SCRIPT_LOCK_RELEASE],
-                          "1",       w->name,
-                          w->owner,  w->channel};
 
     clock_gettime(CLOCK_REALTIME, &ts);
     snprintf(floor, sizeof floor, "%lld",
              ts.tv_sec * 1000000LL + ts.tv_nsec / 1000);
-    snprintf(w->owner, sizeof w->owner,
-             "00000000-0000-4000-8000-000000000000:%d%ld", w->number, w->pairs);
-    bare_call(w, 8, take);
-    bare_call(w, 6, give);
+    snprintf(name, sizeof name, "bare-%d", number);
+    snprintf(token, sizeof token, "redisson_lock_token:{%s}", name);
+    snprintf(channel, sizeof channel, "redisson_lock__channel:{%s}", name);
+    snprintf(owner, sizeof owner, "00000000-0000-4000-8000-000000000000:%d%ld",
+             number, w->pairs);
+    redisAppendCommandArgv(w->redis, take ? 8 : 6, take ? attempt : release,
+                           NULL);
+}
+
+static void bare_reply(worker *w) {
+    redisReply *reply;
+
+    if (redisGetReply(w->redis, (void **)&reply) != REDIS_OK)
+        die("hiredis", w->redis->errstr);
+    if (reply->type == REDIS_REPLY_ERROR)
+        die("hiredis", reply->str);
+    freeReplyObject(reply);
+}
+
+static void bare_pair(worker *w) {
+    bare_append(w, w->number, true);
+    bare_reply(w);
+    bare_append(w, w->number, false);
+    bare_reply(w);
+    w->pairs++;
+}
+
+static void piped_pair(worker *w) {
+    for (int i = 0; i < w->depth; i++) {
+        bare_append(w, i, true);
+        bare_append(w, i, false);
+    }
+    for (int i = 0; i < 2 * w->depth; i++)
+        bare_reply(w);
+    w->pairs += w->depth;
 }
 
 static void bare_part(worker *w) {
@@ -218,6 +243,7 @@ static void our_pair(worker *w) {
     if (hf_lock_acquire(w->lock, 10000, &err) != HF_OK ||
         hf_lock_release(w->lock, &err) != HF_OK)
         die("holdfast", err.text);
+    w->pairs++;
 }
 
 static void our_part(worker *w) {
@@ -251,10 +277,9 @@ static void *work(void *arg) {
     w->by->join(w);
     w->by->pair(w);
     pthread_barrier_wait(&gate);
-    while (!atomic_load_explicit(&over, memory_order_relaxed)) {
+    w->pairs = 0;
+    while (!atomic_load_explicit(&over, memory_order_relaxed))
         w->by->pair(w);
-        w->pairs++;
-    }
     pthread_barrier_wait(&gate);
     w->by->part(w);
     return NULL;
@@ -268,14 +293,17 @@ typedef struct cell {
 static cell measure(const contender *by, int threads) {
     static worker workers[THREADS_MAX];
     struct timespec pause = {cell_ms / 1000, cell_ms % 1000 * 1000000L};
+    int depth = threads;
     double ticks;
     int64_t began, took;
     long pairs = 0;
 
+    if (by->piped)
+        threads = 1;
     atomic_store(&over, false);
     pthread_barrier_init(&gate, NULL, (unsigned)threads + 1);
     for (int i = 0; i < threads; i++) {
-        workers[i] = (worker){.by = by, .number = i};
+        workers[i] = (worker){.by = by, .number = i, .depth = depth};
         if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
             die("pthread_create", "no more threads");
     }
@@ -367,49 +395,67 @@ static void head(const char *title, const contender *by, int n) {
 /* ---- the tables -------------------------------------------------------- */
 
 static contender bare(int port) {
-    return (contender){"hiredis", bare_join, bare_pair, bare_part,
-                       NULL,      0,         port};
+    return (contender){.name = "hiredis",
+                       .join = bare_join,
+                       .pair = bare_pair,
+                       .part = bare_part,
+                       .port = port};
+}
+
+static contender piped(int port) {
+    return (contender){.name = "limit",
+                       .join = bare_join,
+                       .pair = piped_pair,
+                       .part = bare_part,
+                       .port = port,
+                       .piped = true};
 }
 
 static contender ours(const char *name, int port, int spin_us, unsigned flags) {
-    return (contender){
-        name,  our_join, our_pair, our_part, open_client(port, spin_us),
-        flags, port};
+    return (contender){.name = name,
+                       .join = our_join,
+                       .pair = our_pair,
+                       .part = our_part,
+                       .client = open_client(port, spin_us),
+                       .flags = flags};
 }
 
-static void near_table(void) {
-    static const int threads[] = {1, 2, 8, 64, 512};
-    static const double goals[][4] = {{0, 0.95, 2.0, 3.5},
-                                      {0, 0.90, 0, 0},
-                                      {0, 0.85, 0, 0},
-                                      {0, 2.0, 0, 3.5},
-                                      {0, 3.5, 0, 5.0}};
-    contender by[] = {bare(server.port), ours("holdfast", server.port, -1, 0),
-                      ours("spinning", server.port, 60, 0),
-                      ours("posted", server.port, 60, HF_POST_RELEASE)};
-
-    head(by_socket ? "A pair of calls, by the server's socket" :
-                     "A pair of calls, over the loopback",
-         by, 4);
-    for (int i = 0; i < 5; i++)
-        row(by, 4, threads[i], goals[i]);
-    for (int i = 1; i < 4; i++)
+static void table(const char *title, contender *by, int n,
+                  const double goals[][5], const int *threads) {
+    head(title, by, n);
+    for (int i = 0; threads[i]; i++)
+        if (!only_threads || only_threads == threads[i])
+            row(by, n, threads[i], goals[i]);
+    for (int i = 0; i < n; i++)
         hf_close(by[i].client);
 }
 
+static void near_table(void) {
+    static const int threads[] = {1, 2, 8, 64, 512, 0};
+    static const double goals[][5] = {{0, 0.95, 2.0, 3.5, 0},
+                                      {0, 0.90, 0, 0, 0},
+                                      {0, 0.85, 0, 0, 0},
+                                      {0, 2.0, 0, 3.5, 0},
+                                      {0, 3.5, 0, 5.0, 0}};
+    contender by[] = {bare(server.port), ours("holdfast", server.port, -1, 0),
+                      ours("spinning", server.port, 60, 0),
+                      ours("posted", server.port, 60, HF_POST_RELEASE),
+                      piped(server.port)};
+
+    table(by_socket ? "A pair of calls, by the server's socket" :
+                      "A pair of calls, over the loopback",
+          by, 5, goals, threads);
+}
+
 static void far_table(void) {
-    static const int threads[] = {1, 8, 64};
-    static const double goals[][3] = {
+    static const int threads[] = {1, 8, 64, 0};
+    static const double goals[][5] = {
         {0, 0.95, 1.9}, {0, 0.95, 1.9}, {0, 0.95, 1.9}};
     int port = delay_start(server.port, 1000);
     contender by[] = {bare(port), ours("holdfast", port, -1, 0),
                       ours("posted", port, -1, HF_POST_RELEASE)};
 
-    head("The same, with a way that is 2 ms longer", by, 3);
-    for (int i = 0; i < 3; i++)
-        row(by, 3, threads[i], goals[i]);
-    for (int i = 1; i < 3; i++)
-        hf_close(by[i].client);
+    table("The same, with a way that is 2 ms longer", by, 3, goals, threads);
 }
 
 /* ---- many locks held --------------------------------------------------- */
@@ -486,8 +532,10 @@ int main(int argc, char **argv) {
             by_socket = true;
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             only = argv[++i];
+        else if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc)
+            only_threads = atoi(argv[++i]);
         else
-            die(argv[i], "is not an option; --quick, --unix, --only WHAT");
+            die(argv[i], "is not an option; see the head of the source");
     }
     if (hf__hash_scripts(&hashes, &err) < 0)
         die("scripts", err.text);

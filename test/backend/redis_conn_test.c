@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 extern const hf_backend_ops hf__redis_ops;
@@ -312,6 +313,39 @@ static void everybody_gets_the_answer_to_his_own_question(void **state) {
         assert_int_equal(askers[i].result, HF_OK);
 }
 
+static void a_request_larger_than_any_buffer_gets_through(void **state) {
+    (void)state;
+    size_t size = 20 << 20;
+    char *text = malloc(size + 1);
+    assert_non_null(text);
+    memset(text, 'x', size);
+    text[size] = '\0';
+    int rc = echo(text, HF_TEST_LONG, ERR);
+    free(text);
+    hf_expect(HF_OK, rc);
+}
+
+/* OpenSSL wants one thread at a time on a connection. */
+static void many_threads_share_an_encrypted_connection(void **state) {
+    (void)state;
+    enum { N = 16 };
+    asker askers[N];
+    char uri[256];
+    reset();
+    const hf_test_tls *tls = hf_test_tls_files();
+    server =
+        hf_test_server_start(&(hf_test_server_options){.tls_cert = tls->cert});
+    snprintf(uri, sizeof uri, "rediss://127.0.0.1:%d?tls_ca=%s",
+             hf_test_server_tls_port(server), tls->ca);
+    hf_expect(HF_OK, open_uri(uri));
+    for (int i = 0; i < N; i++)
+        start(&askers[i], echo_many, i, HF_TEST_LONG);
+    join_all(askers, N);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(askers[i].result, HF_OK);
+    a_request_larger_than_any_buffer_gets_through(state);
+}
+
 static void a_lone_caller_may_spin_for_its_answer(void **state) {
     (void)state;
     host.spin_us = 200;
@@ -353,18 +387,6 @@ static void a_late_answer_is_thrown_away(void **state) {
     for (int i = 0; i < N; i++)
         assert_int_equal(askers[i].wrong, 0);
     hf_expect(HF_OK, echo("in time", HF_TEST_LONG, ERR));
-}
-
-static void a_request_larger_than_any_buffer_gets_through(void **state) {
-    (void)state;
-    size_t size = 20 << 20;
-    char *text = malloc(size + 1);
-    assert_non_null(text);
-    memset(text, 'x', size);
-    text[size] = '\0';
-    int rc = echo(text, HF_TEST_LONG, ERR);
-    free(text);
-    hf_expect(HF_OK, rc);
 }
 
 /* ---- those who leave --------------------------------------------------- */
@@ -745,6 +767,67 @@ static void who_may_not_subscribe_is_told_so(void **state) {
     hf_expect(HF_OK, release(&c, HF_RELEASE)); /* though it cannot publish */
 }
 
+/* ---- rights ------------------------------------------------------------ */
+
+/* As docs/redis.md has it, for names that begin with `orders:`. */
+static void the_documented_rights_are_enough(void **state) {
+    (void)state;
+    char uri[128];
+    found f = {0};
+    hf_test_server_ask(
+        server,
+        "ACL SETUSER joe on >word resetkeys ~orders:* "
+        "~redisson_lock_token:{orders:* ~holdfast:client:* resetchannels "
+        "&redisson_lock__channel:{orders:* -@all +ping +select +time +eval "
+        "+evalsha +script|load +publish +subscribe +unsubscribe +exists "
+        "+hexists +hset +hdel +hlen +pexpire +pttl +get +set +del +scan +type "
+        "+hkeys +getrange +info");
+    hf_test_server_ask(server, "HSET foreign field value");
+    snprintf(uri, sizeof uri, "redis://joe:word@127.0.0.1:%d",
+             hf_test_server_port(server));
+    hf_expect(HF_OK, open_uri(uri));
+    for (hf_kind kind = 0; kind < HF_KINDS; kind++) {
+        hf_claim c = claim(kind == HF_LOCK ? "orders:1" : "orders:2", 1);
+        hf_claim *one = &c;
+        c.kind = kind;
+        hf_expect(HF_OK, hf__redis_ops.watch(be, &c, true, soon(), ERR));
+        hf_expect(HF_OK, attempt(&c));
+        hf_expect(HF_OK, hf__redis_ops.renew(be, &one, 1, soon(), ERR));
+        hf_expect(HF_OK, release(&c, HF_RELEASE));
+        hf_expect(HF_OK, attempt(&c));
+        hf_expect(HF_OK, release(&c, HF_RELEASE_AFTER));
+        hf_expect(HF_OK, release(&c, HF_RELEASE_FORCED));
+        c.owner = 2;
+        hf_expect(HF_OK, attempt(&c));
+    }
+    hf_expect(HF_OK, hf__redis_ops.announce(be, 30000, soon(), ERR));
+    hf_expect(HF_OK, hf__redis_ops.list(be, NULL, find, &f, soon(), ERR));
+    assert_int_equal(f.n, 1);
+    hf_claim other = claim("payments:1", 3);
+    hf_expect(HF_EFORBIDDEN, attempt(&other));
+}
+
+/* ---- fork -------------------------------------------------------------- */
+
+static void a_forked_copy_closes_without_a_word(void **state) {
+    (void)state;
+    hf_claim c = claim("x", 1), w = claim("y", 2);
+    hf_expect(HF_OK, attempt(&c));
+    hf_expect(HF_OK, hf__redis_ops.watch(be, &w, true, soon(), ERR));
+    pid_t child = fork();
+    if (child == 0) {
+        hf__redis_ops.close(be, true);
+        _exit(0);
+    }
+    int status = 1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    hf_expect(HF_OK, release(&c, HF_RELEASE));
+    hf_test_server_ask(server, "PUBLISH redisson_lock__channel:{y} 0");
+    hf_test_eventually(atomic_load(&woken) > 0, HF_TEST_LONG);
+    assert_int_equal(atomic_load(&woken_all), 0); /* nothing broke */
+}
+
 /* ---- names ------------------------------------------------------------- */
 
 static void names_are_spelled_as_redisson_does(void **state) {
@@ -780,6 +863,8 @@ static const struct CMUnitTest tests[] = {
     TEST_BARE(a_user_with_a_password_gets_in),
     TEST_BARE(a_user_who_may_not_load_scripts_can_lock),
     TEST(everybody_gets_the_answer_to_his_own_question),
+    cmocka_unit_test_teardown(many_threads_share_an_encrypted_connection,
+                              teardown),
     TEST_BARE(a_lone_caller_may_spin_for_its_answer),
     TEST_PROXY(no_cut_mixes_answers_up),
     TEST_PROXY(a_late_answer_is_thrown_away),
@@ -807,6 +892,8 @@ static const struct CMUnitTest tests[] = {
     TEST(thousands_of_channels_fit_on_one_connection),
     TEST_PROXY(a_watch_on_a_silent_link_ends_on_time),
     TEST_BARE(who_may_not_subscribe_is_told_so),
+    TEST_BARE(the_documented_rights_are_enough),
+    TEST(a_forked_copy_closes_without_a_word),
     cmocka_unit_test(names_are_spelled_as_redisson_does),
 };
 HF_SUITE(tests)

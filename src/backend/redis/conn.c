@@ -141,7 +141,7 @@ static hf_conn *conn_new(const hf_address *a, int fd) {
         free(conn);
         return NULL;
     }
-#if HIREDIS_MAJOR >= 1
+#ifdef REDIS_READER_MAX_ARRAY_ELEMENTS /* hiredis 1.0.1 */
     conn->reader->maxelements = ELEMENTS_MAX;
 #endif
     conn->address = a;

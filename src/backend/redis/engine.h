@@ -4,7 +4,7 @@
  *
  * As many links as there are cores, at most four, opened when the others are
  * busy.  A thread keeps to its link, takes an idle one if that is busy, and
- * joins the others on its own when all are. */
+ * joins the others on the first when there are many. */
 #ifndef HF_REDIS_ENGINE_H
 #define HF_REDIS_ENGINE_H
 
@@ -22,13 +22,6 @@ void hf__engine_free(hf_engine *e, bool forked);
 /* A plain command. */
 int hf__engine_ask(hf_engine *e, int argc, const char *const *argv,
                    redisReply **ret, hf_time by, hf_error *err);
-
-typedef struct hf_call {
-    hf_script script;
-    const char *name;        /* the lock it is about, or NULL */
-    int n_keys, argc;        /* keys first, then arguments    */
-    const char *const *argv; /* texts                         */
-} hf_call;
 
 /* Runs a script.  OK: *ret is yours, and no error.  HF_EDOUBT: no answer;
  * otherwise err says why it certainly was not done. */

@@ -4,8 +4,6 @@
 #include "keys.h"
 
 #include <ctype.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "../../err.h"
@@ -17,11 +15,14 @@ int hf__keys_check(const char *name, hf_error *err) {
                     HF_KEY_SIZE - 64);
 }
 
+/* These run for every request, so they do without printf. */
 static void prefix(char *buf, const char *what, const char *name) {
     bool tagged = strchr(name, '{');
 
-    snprintf(buf, HF_KEY_SIZE, "%s:%s%s%s", what, tagged ? "" : "{", name,
-             tagged ? "" : "}");
+    buf = stpcpy(buf, what);
+    buf = stpcpy(buf, tagged ? ":" : ":{");
+    buf = stpcpy(buf, name);
+    strcpy(buf, tagged ? "" : "}");
 }
 
 void hf__key_token(char *buf, const char *name) {
@@ -33,14 +34,25 @@ void hf__key_channel(char *buf, const char *name) {
 }
 
 void hf__key_client(char *buf, const char *client) {
-    snprintf(buf, HF_KEY_SIZE, "%s%s", HF_CLIENT_PREFIX, client);
+    strcpy(stpcpy(buf, HF_CLIENT_PREFIX), client);
+}
+
+void hf__decimal(char *buf, uint64_t number) {
+    char digits[HF_DECIMAL_SIZE], *at = digits + sizeof digits;
+
+    *--at = '\0';
+    do
+        *--at = (char)('0' + number % 10);
+    while (number /= 10);
+    strcpy(buf, at);
 }
 
 void hf__owner_text(char *buf, const char *client, const hf_claim *c) {
     static const char digits[] = "0123456789abcdef";
 
     if (c->kind != HF_SIMPLE) {
-        snprintf(buf, HF_OWNER_SIZE, "%s:%" PRIu64, client, c->owner);
+        buf = stpcpy(stpcpy(buf, client), ":");
+        hf__decimal(buf, c->owner);
         return;
     }
     for (size_t i = 0; i < sizeof c->nonce; i++) {

@@ -15,7 +15,7 @@
 #define HF_TOKEN_PREFIX   "redisson_lock_token"
 #define HF_CLIENT_PREFIX  "holdfast:client:"
 
-enum { HF_KEY_SIZE = 640, HF_OWNER_SIZE = 64 };
+enum { HF_KEY_SIZE = 640, HF_OWNER_SIZE = 64, HF_DECIMAL_SIZE = 24 };
 
 /* HF_ENAME if the name is too long for a key of ours. */
 int hf__keys_check(const char *name, hf_error *err);
@@ -26,6 +26,9 @@ void hf__key_channel(char *buf, const char *name);
 
 /* The record of the client. */
 void hf__key_client(char *buf, const char *client);
+
+/* The number as text, into HF_DECIMAL_SIZE bytes. */
+void hf__decimal(char *buf, uint64_t number);
 
 /* The owner as the store knows it, into HF_OWNER_SIZE bytes: `uuid:number`
  * of a lock, the random value of a simple lock. */

@@ -19,52 +19,26 @@
  * and done by let_go, the only way to give it up in the end. */
 #include "link.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "../../err.h"
 #include "../../world.h"
-#include "reply.h"
+#include "batch.h"
 
 enum {
-    DONE = 1,        /* in a batch's word; the rest of it counts calls  */
     HOLD = 4,        /* fewer requests in flight: never held back       */
-    WINDOW_MAX = 48, /* batches in flight                               */
+    FEW = 8,         /* no more threads than that: likewise             */
+    WINDOW_MIN = 2,  /* batches in flight, at most,                     */
+    WINDOW_MAX = 48, /* depending on the way                            */
+    IN_VAIN_MAX = 4, /* then a lone caller spins only                   */
+    LOOK_EVERY = 64, /* every so many times                             */
 };
 
 static const hf_time RTT_PER_BATCH = 50000, IDLE_LOOK = HF_SECOND;
 static const hf_time BACKOFF_MIN = 50 * HF_MS, BACKOFF_MAX = HF_SECOND;
-
-typedef struct slot {
-    hf_post *post; /* NULL: a thread asks                        */
-    size_t at;     /* where its bytes begin                      */
-    bool gone;     /* withdrawn before it was sent: no reply     */
-    redisReply *reply;
-} slot;
-
-typedef struct batch {
-    struct batch *next;
-    atomic_uint word; /* slept on; changed under mu */
-    atomic_uint refs;
-    unsigned asking;   /* mu: threads whose answer is in here         */
-    unsigned sleeping; /* mu: of them, those on the word              */
-    bool wake;         /* somebody slept when it was done             */
-    bool solo;         /* sent while no other request was under way   */
-    slot *slots;
-    size_t n, room;  /* slots                                        */
-    size_t answered; /* the reader's                                  */
-    char *bytes;
-    size_t len, cap;
-    size_t sent, left; /* mu: sent for sure; may have left            */
-    hf_time sent_at;
-} batch;
 
 typedef enum role { NOBODY, CALLED, ACTIVE } role;
 
@@ -80,110 +54,30 @@ struct hf_link {
     hf_time retry_at, backoff;
     hf_error why; /* the last failure to open */
 
-    batch *open;         /* being filled                                 */
-    batch *first, *last; /* in flight                                    */
-    unsigned n_flying;   /* batches, */
-    size_t n_requests;   /* and the requests in them                     */
-    hf_time rtt;         /* the least one lately; 0: unknown             */
+    hf_batch *open;         /* being filled                                 */
+    hf_batch *first, *last; /* in flight                                    */
+    size_t n_flying;        /* batches, */
+    size_t n_requests;      /* and the requests in them                     */
+    hf_time rtt;            /* the least one lately; 0: unknown             */
+
+    unsigned in_vain; /* the reader's: spins that saw nothing */
 
     role role;
-    batch *heir; /* CALLED: one of its threads is to read */
+    hf_batch *heir; /* CALLED: one of its threads is to read */
 
     hf_post *resend, **resend_end; /* for the next connection   */
     hf_post *settled;              /* for let_go                */
-    batch *finished, **finished_end;
-    batch *call;
+    hf_batch *finished, **finished_end;
+    hf_batch *call;
 };
 
-/* ---- sleeping ---------------------------------------------------------- */
-
-/* The futex itself and not a condition variable: that would make everybody
- * who wakes queue up again for the mutex. */
-static void sleep_on(atomic_uint *word, unsigned seen, hf_time by) {
-    hf_time left = by - hf__now();
-    struct timespec ts = {.tv_sec = (time_t)(left / HF_SECOND),
-                          .tv_nsec = (long)(left % HF_SECOND)};
-
-    if (left > 0)
-        syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &ts, NULL, 0);
-}
-
-static void wake(atomic_uint *word, int n) {
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
-}
-
-/* ---- batches ----------------------------------------------------------- */
-
-static bool is_done(batch *b) {
-    return atomic_load_explicit(&b->word, memory_order_acquire) & DONE;
-}
-
-static batch *batch_new(void) {
-    batch *b = calloc(1, sizeof *b);
-
-    if (b)
-        atomic_init(&b->refs, 1);
-    return b;
-}
-
-static batch *batch_keep(batch *b) {
-    atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
-    return b;
-}
-
-static void batch_put(batch *b) {
-    if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) > 1)
-        return;
-    for (size_t i = 0; i < b->n; i++)
-        if (b->slots[i].reply)
-            freeReplyObject(b->slots[i].reply);
-    free(b->slots);
-    free(b->bytes);
-    free(b);
-}
-
-static bool grow(void *array, size_t *cap, size_t want, size_t least,
-                 size_t size) {
-    void **at = array, *wide;
-    size_t room = *cap ? *cap : least;
-
-    if (want <= *cap)
-        return true;
-    while (room < want)
-        room *= 2;
-    wide = realloc(*at, room * size);
-    if (!wide)
-        return false;
-    *at = wide;
-    *cap = room;
-    return true;
-}
-
 /* Adds a request to the open batch.  NULL: out of memory. */
-static batch *add(hf_link *l, const char *bytes, size_t len, hf_post *post) {
-    batch *b = l->open;
-
-    if (!b)
-        b = l->open = batch_new();
-    if (!b || !grow(&b->slots, &b->room, b->n + 1, 4, sizeof *b->slots) ||
-        !grow(&b->bytes, &b->cap, b->len + len, 512, 1))
+static hf_batch *add(hf_link *l, const char *bytes, size_t len, hf_post *post) {
+    if (!l->open)
+        l->open = hf__batch_new();
+    if (!l->open || !hf__batch_add(l->open, bytes, len, post))
         return NULL;
-    b->slots[b->n++] = (slot){.post = post, .at = b->len};
-    memcpy(b->bytes + b->len, bytes, len);
-    b->len += len;
-    return b;
-}
-
-/* Takes a request out of the open batch again. */
-static void withdraw(batch *b, size_t i) {
-    size_t at = b->slots[i].at;
-    size_t end = i + 1 < b->n ? b->slots[i + 1].at : b->len;
-
-    memmove(b->bytes + at, b->bytes + end, b->len - end);
-    b->len -= end - at;
-    for (size_t k = i + 1; k < b->n; k++)
-        b->slots[k].at -= end - at;
-    b->slots[i].gone = true;
+    return l->open;
 }
 
 /* ---- posts ------------------------------------------------------------- */
@@ -223,9 +117,9 @@ static void post_again(hf_link *l) {
 
 /* The posts of a batch that is over: answered ones go back, the others wait
  * for the next connection. */
-static void collect_posts(hf_link *l, batch *b) {
+static void collect_posts(hf_link *l, hf_batch *b) {
     for (size_t i = 0; i < b->n; i++) {
-        slot *s = &b->slots[i];
+        hf_slot *s = &b->slots[i];
 
         if (!s->post)
             continue;
@@ -244,7 +138,7 @@ static void collect_posts(hf_link *l, batch *b) {
 
 /* Calls one of the threads of a batch to read: the oldest that has any. */
 static void pass_role(hf_link *l) {
-    batch *b = l->first;
+    hf_batch *b = l->first;
 
     while (b && !b->asking)
         b = b->next;
@@ -254,16 +148,16 @@ static void pass_role(hf_link *l) {
     l->heir = b;
     if (!b || !b->sleeping)
         return; /* who is not asleep will look by itself */
-    atomic_fetch_add(&b->word, 2 * DONE);
+    atomic_fetch_add(&b->word, 2 * HF_BATCH_DONE);
     if (l->call)
-        batch_put(l->call);
-    l->call = batch_keep(b);
+        hf__batch_put(l->call);
+    l->call = hf__batch_keep(b);
 }
 
-static void finish(hf_link *l, batch *b) {
+static void finish(hf_link *l, hf_batch *b) {
     collect_posts(l, b);
     b->wake = b->sleeping > 0;
-    atomic_fetch_or_explicit(&b->word, DONE, memory_order_release);
+    atomic_fetch_or_explicit(&b->word, HF_BATCH_DONE, memory_order_release);
     b->next = NULL;
     *l->finished_end = b; /* with the link's reference */
     l->finished_end = &b->next;
@@ -272,7 +166,7 @@ static void finish(hf_link *l, batch *b) {
 /* Gives mu up and does what was noted: first whoever reads next, then those
  * who have their answers. */
 static void let_go(hf_link *l) {
-    batch *call, *b = l->finished, *next;
+    hf_batch *call, *b = l->finished, *next;
     hf_post *p = l->settled;
 
     if (l->role == NOBODY)
@@ -283,20 +177,20 @@ static void let_go(hf_link *l) {
     l->settled = NULL;
     pthread_mutex_unlock(&l->mu);
     if (call) {
-        wake(&call->word, 1);
-        batch_put(call);
+        hf__batch_wake(call, 1);
+        hf__batch_put(call);
     }
     for (; b; b = next) {
         next = b->next;
         if (b->wake)
-            wake(&b->word, INT_MAX);
-        batch_put(b);
+            hf__batch_wake(b, INT_MAX);
+        hf__batch_put(b);
     }
     while (p) {
         hf_post *done = p;
 
         p = p->next;
-        l->needs.settled(l->needs.arg, l, done);
+        l->needs.settled(l->needs.settled_arg, l, done);
     }
 }
 
@@ -305,7 +199,7 @@ static void let_go(hf_link *l) {
 /* The connection is of no use any more.  What may have left is in doubt, what
  * did not is unsent, posts are kept.  Not while another thread reads. */
 static void break_up(hf_link *l, const char *why) {
-    batch *b;
+    hf_batch *b;
 
     hf__fail(&l->why, HF_EDOWN, "%s: %s", l->needs.where, why);
     if (!l->sending)
@@ -330,19 +224,26 @@ static void break_up(hf_link *l, const char *why) {
 
 /* ---- sending ----------------------------------------------------------- */
 
-/* One more batch may fly if it then takes a round trip's share of the line;
- * few requests never wait, because nobody would come to fill their batch. */
-static bool window_open(const hf_link *l) {
-    unsigned window = 1 + (unsigned)(l->rtt / RTT_PER_BATCH);
+/* May the open batch fly?  Always if few threads ask or hardly anything flies:
+ * nobody would come to fill it.  Else only a few at a time, two where the way
+ * is short and more the longer it is, so that the server never waits for us;
+ * and none that is small beside those in flight, since each costs both sides
+ * the same. */
+static bool window_open(hf_link *l) {
+    size_t window = 1 + (size_t)(l->rtt / RTT_PER_BATCH);
+    unsigned load = atomic_load_explicit(&l->load, memory_order_relaxed);
 
-    if (window > WINDOW_MAX)
-        window = WINDOW_MAX;
-    return l->n_flying < window || l->n_requests < HOLD;
+    if (l->n_flying == 0 || l->n_requests < HOLD || (load && load <= FEW))
+        return true;
+    window = window < WINDOW_MIN ? WINDOW_MIN :
+             window > WINDOW_MAX ? WINDOW_MAX :
+                                   window;
+    return l->n_flying < window && l->open->n * window >= 2 * l->n_requests;
 }
 
 /* The batch to send from: one that was not sent whole, or the open one. */
-static batch *next_to_send(hf_link *l) {
-    batch *b = l->last;
+static hf_batch *next_to_send(hf_link *l) {
+    hf_batch *b = l->last;
 
     if (b && b->sent < b->len)
         return b;
@@ -365,11 +266,11 @@ static batch *next_to_send(hf_link *l) {
 }
 
 /* Sends from b.  False: the socket takes no more now, or it is broken. */
-static bool send_some(hf_link *l, batch *b) {
+static bool send_some(hf_link *l, hf_batch *b) {
     hf_conn *conn = l->conn;
     ssize_t n;
 
-    batch_keep(b);
+    hf__batch_keep(b);
     l->sending = true;
     b->left = b->len; /* as of now nobody can say that it did not leave */
     pthread_mutex_unlock(&l->mu);
@@ -388,12 +289,12 @@ static bool send_some(hf_link *l, batch *b) {
     } else {
         break_up(l, "the connection broke");
     }
-    batch_put(b);
+    hf__batch_put(b);
     return n > 0;
 }
 
 static void push(hf_link *l) {
-    batch *b;
+    hf_batch *b;
 
     while (l->conn && !l->sending && (b = next_to_send(l)))
         if (!send_some(l, b))
@@ -405,22 +306,34 @@ static void push(hf_link *l) {
 typedef enum outcome { FULL, WRITABLE, LATE, SILENT, BROKEN } outcome;
 
 /* A lone caller looks for its answer for a moment before it sleeps: waking
- * up costs more than the answer takes.  Only where it has come that fast. */
-static hf_time spin_until(hf_link *l, const batch *b) {
-    hf_time most = l->needs.spin_us * (hf_time)1000, rtt = l->rtt;
+ * up costs more than the answer takes.  If it looks in vain, the way is longer
+ * than that or the server wants our core, and we look only now and then. */
+static hf_time spin_until(hf_link *l, const hf_batch *b) {
+    hf_time most = l->needs.spin_us * (hf_time)1000;
 
-    if (!most || !rtt || rtt > most || !b->solo ||
+    if (!most || !b->solo ||
         atomic_load_explicit(l->needs.callers, memory_order_relaxed) != 1)
         return 0;
-    return b->sent_at + hf__sooner(most, rtt + rtt / 2);
+    if (l->in_vain >= IN_VAIN_MAX && ++l->in_vain % LOOK_EVERY)
+        return 0;
+    return b->sent_at + most;
+}
+
+static void learn(hf_link *l, hf_time spun) {
+    if (!spun)
+        return;
+    if (l->conn->heard <= spun)
+        l->in_vain = 0;
+    else if (l->in_vain < IN_VAIN_MAX)
+        l->in_vain++;
 }
 
 /* Parses what is there into the slots of b. */
-static int take_replies(hf_conn *conn, batch *b) {
+static int take_replies(hf_conn *conn, hf_batch *b) {
     int rc = 1;
 
     while (b->answered < b->n) {
-        slot *s = &b->slots[b->answered];
+        hf_slot *s = &b->slots[b->answered];
 
         if (!s->gone && (rc = hf__conn_next(conn, &s->reply)) <= 0)
             return rc;
@@ -439,7 +352,7 @@ static outcome await_bytes(hf_conn *conn, bool more, hf_time by, hf_time dead) {
 }
 
 /* Reads the replies of b, the oldest batch.  No lock; role ACTIVE. */
-static outcome gather(hf_conn *conn, batch *b, bool more, hf_time spin,
+static outcome gather(hf_conn *conn, hf_batch *b, bool more, hf_time spin,
                       hf_time by, hf_time dead) {
     bool look = conn->ssl || spin || by == 0;
 
@@ -468,7 +381,7 @@ static outcome gather(hf_conn *conn, batch *b, bool more, hf_time spin,
 
 /* Only what was sent into an idle connection says how long the way is; the
  * least is forgotten slowly, for the way may have become longer. */
-static void measure(hf_link *l, const batch *b) {
+static void measure(hf_link *l, const hf_batch *b) {
     hf_time rtt = l->conn->heard - b->sent_at;
 
     if (!b->solo || rtt <= 0)
@@ -479,7 +392,7 @@ static void measure(hf_link *l, const batch *b) {
         l->rtt += (rtt - l->rtt) / 128;
 }
 
-static void take_off(hf_link *l, batch *b) {
+static void take_off(hf_link *l, hf_batch *b) {
     measure(l, b);
     l->backoff = 0;
     l->first = b->next;
@@ -499,10 +412,9 @@ static hf_time silent_since(const hf_link *l) {
 
 /* One step of the reader: the oldest batch, until it is done or time is over
  * (by 0: without waiting).  False: nothing more can be done. */
-static bool read_batch(hf_link *l, hf_time by) {
-    batch *b = l->first;
+static bool read_batch(hf_link *l, hf_time spin, hf_time by) {
+    hf_batch *b = l->first;
     hf_conn *conn = l->conn;
-    hf_time spin = spin_until(l, b);
     hf_time dead = silent_since(l) + l->needs.timeout_ms * HF_MS;
     bool more = l->last->sent < l->last->len;
     outcome what;
@@ -533,18 +445,21 @@ static bool read_batch(hf_link *l, hf_time by) {
 
 /* Reads for everybody until `mine` is done or `by` has come, then for those
  * whose replies came along, then calls another. */
-static void read_role(hf_link *l, batch *mine, hf_time by) {
+static void read_role(hf_link *l, hf_batch *mine, hf_time by) {
     hf_conn *conn = l->conn;
+    hf_time spin = spin_until(l, mine);
 
     l->role = ACTIVE;
     l->heir = NULL;
-    while (l->first && !is_done(mine) && read_batch(l, by))
+    while (l->first && !hf__batch_is_done(mine) && read_batch(l, spin, by))
         ;
-    while (l->conn == conn && l->first && is_done(mine) &&
-           conn->reader->pos < conn->reader->len && read_batch(l, 0))
+    while (l->conn == conn && l->first && hf__batch_is_done(mine) &&
+           conn->reader->pos < conn->reader->len && read_batch(l, 0, 0))
         ;
-    if (l->conn == conn)
-        pass_role(l);
+    if (l->conn != conn)
+        return;
+    learn(l, spin);
+    pass_role(l);
 }
 
 /* Takes in what has come already. */
@@ -552,7 +467,7 @@ static void sweep(hf_link *l) {
     hf_conn *conn = l->conn;
 
     l->role = ACTIVE;
-    while (l->conn == conn && l->first && read_batch(l, 0))
+    while (l->conn == conn && l->first && read_batch(l, 0, 0))
         ;
     if (l->conn == conn)
         pass_role(l);
@@ -560,7 +475,7 @@ static void sweep(hf_link *l) {
 
 /* ---- one request ------------------------------------------------------- */
 
-static void sleep_in(hf_link *l, batch *b, hf_time by) {
+static void sleep_in(hf_link *l, hf_batch *b, hf_time by) {
     unsigned seen;
 
     if (l->role == NOBODY)
@@ -568,26 +483,26 @@ static void sleep_in(hf_link *l, batch *b, hf_time by) {
     b->sleeping++;
     seen = atomic_load(&b->word);
     let_go(l);
-    sleep_on(&b->word, seen, by);
+    hf__batch_sleep(b, seen, by);
     pthread_mutex_lock(&l->mu);
     b->sleeping--;
 }
 
-static bool should_read(hf_link *l, batch *b) {
+static bool should_read(hf_link *l, hf_batch *b) {
     if (!l->conn || !l->first)
         return false;
     return l->role == NOBODY || (l->role == CALLED && l->heir == b);
 }
 
 /* Sees to it that b gets done.  False: `by` came first. */
-static bool attend(hf_link *l, batch *b, hf_time by) {
+static bool attend(hf_link *l, hf_batch *b, hf_time by) {
     push(l);
-    while (!is_done(b)) {
+    while (!hf__batch_is_done(b)) {
         if (should_read(l, b))
             read_role(l, b, by);
         else
             sleep_in(l, b, by);
-        if (!is_done(b) && hf__now() >= by)
+        if (!hf__batch_is_done(b) && hf__now() >= by)
             return false;
         push(l);
     }
@@ -595,16 +510,17 @@ static bool attend(hf_link *l, batch *b, hf_time by) {
 }
 
 /* Gives up waiting: whatever comes later is thrown away with the batch. */
-static void leave(hf_link *l, batch *b, size_t i, bool answered) {
+static void leave(hf_link *l, hf_batch *b, size_t i, bool answered) {
     b->asking--;
     if (!answered && b == l->open)
-        withdraw(b, i);
+        hf__batch_withdraw(b, i);
     if (l->role == CALLED && l->heir == b)
         pass_role(l); /* perhaps it was us who was called */
 }
 
-static int late(hf_link *l, batch *b, size_t i, hf_error *err) {
-    if (b->left > b->slots[i].at && !b->slots[i].gone)
+/* What is in flight and not yet sent will be. */
+static int late(hf_link *l, hf_batch *b, size_t i, hf_error *err) {
+    if (!b->slots[i].gone)
         return hf__fail(err, HF_EDOUBT,
                         "%s: no answer in time: it may have taken effect",
                         l->needs.where);
@@ -614,9 +530,9 @@ static int late(hf_link *l, batch *b, size_t i, hf_error *err) {
                     l->needs.where);
 }
 
-static int result(hf_link *l, batch *b, size_t i, redisReply **ret,
+static int result(hf_link *l, hf_batch *b, size_t i, redisReply **ret,
                   hf_error *err) {
-    slot *s = &b->slots[i];
+    hf_slot *s = &b->slots[i];
 
     if (s->reply) {
         *ret = s->reply;
@@ -671,7 +587,7 @@ static void try_open(hf_link *l, hf_time by) {
 
     l->opening = true;
     let_go(l);
-    rc = l->needs.open(l->needs.arg, &conn, by, &err);
+    rc = l->needs.open(l->needs.open_arg, &conn, by, &err);
     pthread_mutex_lock(&l->mu);
     l->opening = false;
     if (rc == HF_OK) {
@@ -722,10 +638,12 @@ static int bring_up(hf_link *l, bool once, hf_time by, hf_error *err) {
 /* A connection that nobody used for a while may have ended unnoticed, and one
  * with old unread answers may be dead.  Better to know before we send. */
 static void look_first(hf_link *l) {
-    hf_time now = hf__now();
+    hf_time now;
 
-    if (!l->conn || l->role != NOBODY || l->sending ||
-        now - l->conn->heard < IDLE_LOOK)
+    if (!l->conn || l->role != NOBODY || l->sending)
+        return;
+    now = hf__now();
+    if (now - l->conn->heard < IDLE_LOOK)
         return;
     if (l->first)
         sweep(l);
@@ -792,7 +710,7 @@ int hf__link_up(hf_link *l, bool once, hf_time by, hf_error *err) {
 
 int hf__link_ask(hf_link *l, const char *bytes, size_t len, redisReply **ret,
                  hf_time by, hf_error *err) {
-    batch *b = NULL;
+    hf_batch *b = NULL;
     bool answered = false;
     size_t i = 0;
     int rc;
@@ -804,7 +722,7 @@ int hf__link_ask(hf_link *l, const char *bytes, size_t len, redisReply **ret,
     if (rc == HF_OK && (b = add(l, bytes, len, NULL))) {
         i = b->n - 1;
         b->asking++;
-        batch_keep(b);
+        hf__batch_keep(b);
         answered = attend(l, b, by);
         leave(l, b, i, answered);
         if (!answered)
@@ -816,7 +734,7 @@ int hf__link_ask(hf_link *l, const char *bytes, size_t len, redisReply **ret,
     if (answered)
         rc = result(l, b, i, ret, err);
     if (b)
-        batch_put(b);
+        hf__batch_put(b);
     atomic_fetch_sub_explicit(&l->load, 1, memory_order_relaxed);
     return rc;
 }
@@ -859,10 +777,10 @@ void hf__link_tend(hf_link *l, hf_time by) {
         post_again(l);
     push(l);
     if (l->conn && l->first && l->role == NOBODY && !l->sending) {
-        batch *b = batch_keep(l->last);
+        hf_batch *b = hf__batch_keep(l->last);
 
         read_role(l, b, by);
-        batch_put(b);
+        hf__batch_put(b);
     }
     let_go(l);
 }

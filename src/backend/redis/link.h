@@ -12,32 +12,21 @@
 #ifndef HF_REDIS_LINK_H
 #define HF_REDIS_LINK_H
 
-#include <stdatomic.h>
-
+#include "batch.h"
 #include "conn.h"
 
 typedef struct hf_link hf_link;
-
-/* A request nobody waits for.  It is sent again on a new connection until it
- * is answered or pointless. */
-typedef struct hf_post {
-    struct hf_post *next;
-    char *bytes;
-    size_t len;
-    hf_time until;     /* pointless after this                       */
-    bool repeated;     /* may have been carried out before           */
-    redisReply *reply; /* when settled; NULL: it never was answered  */
-} hf_post;
 
 /* What a link needs of the one who has it. */
 typedef struct hf_link_needs {
     /* Opens a connection on which scripts are loaded.  Any thread, no lock. */
     int (*open)(void *arg, hf_conn **ret, hf_time by, hf_error *err);
+    void *open_arg;
 
     /* Takes a post back.  Any thread, no lock of the link held. */
     void (*settled)(void *arg, hf_link *link, hf_post *post);
+    void *settled_arg;
 
-    void *arg;
     const char *where;
     int timeout_ms;       /* a server silent for so long is given up */
     int spin_us;          /* 0: never                                */

@@ -90,16 +90,16 @@ static int look_at(listing *l, const char *const *names, size_t n, hf_time by,
                    hf_error *err) {
     char tokens[PAGE][HF_KEY_SIZE];
     const char *argv[2 * PAGE + 1];
-    hf_call call = {HF_SCRIPT_LIST, NULL, 2 * (int)n, 2 * (int)n + 1, argv};
+    hf_call call = {HF_SCRIPT_LIST, NULL, 0, 2 * (int)n + 1, argv};
     redisReply *reply;
     int rc;
 
+    argv[0] = HF_CLIENT_PREFIX;
     for (size_t i = 0; i < n; i++) {
         hf__key_token(tokens[i], names[i]);
-        argv[i] = names[i];
-        argv[n + i] = tokens[i];
+        argv[2 * i + 1] = names[i];
+        argv[2 * i + 2] = tokens[i];
     }
-    argv[2 * n] = HF_CLIENT_PREFIX;
     rc = hf__engine_call(l->redis->engine, &call, &reply, by, err);
     if (rc != HF_OK)
         return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;

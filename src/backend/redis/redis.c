@@ -14,7 +14,6 @@
  * Both kinds run the same verbs; the table `families` says by which script. */
 #include "redis.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,14 +99,12 @@ static const char *where(const hf_backend *be) {
 /* ---- attempt ----------------------------------------------------------- */
 
 /* The floor of the next token, as text; "" lets the script ask. */
-static void token_floor(hf_redis *r, char buf[24], hf_time by) {
-    int64_t us;
+static void token_floor(hf_redis *r, char *buf) {
+    int64_t us = hf__server_clock_us(&r->server.clock);
 
-    hf__engine_set_clock(r->engine, by);
-    us = hf__server_clock_us(&r->server.clock);
     buf[0] = '\0';
     if (us > 0)
-        snprintf(buf, 24, "%" PRId64, us);
+        hf__decimal(buf, (uint64_t)us);
 }
 
 /* When to ask again: when the lease ends, but not too late, for a message may
@@ -120,9 +117,28 @@ static hf_time ask_again(hf_kind kind, long long left_ms) {
     return hf__now() + hf__sooner(most, (left_ms + 1) * HF_MS);
 }
 
+/* A text is the token, a number how long it is held. */
+static int take_answer(hf_claim *c, const redisReply *reply) {
+    uint64_t token;
+    char *end;
+
+    if (reply->type == REDIS_REPLY_INTEGER) {
+        c->ask_again = ask_again(c->kind, reply->integer);
+        return HF_BUSY;
+    }
+    if (reply->type != REDIS_REPLY_STRING)
+        return HF_EDOUBT;
+    token = strtoull(reply->str, &end, 10);
+    if (*end || !token)
+        return HF_EDOUBT;
+    c->token = token;
+    return HF_OK;
+}
+
 static int attempt(hf_backend *be, hf_claim *c, bool waits, hf_time by,
                    hf_error *err) {
-    char lease[16], owner[HF_OWNER_SIZE], floor[24], token[HF_KEY_SIZE];
+    char lease[HF_DECIMAL_SIZE], floor[HF_DECIMAL_SIZE];
+    char owner[HF_OWNER_SIZE], token[HF_KEY_SIZE];
     const char *argv[] = {c->name, token, lease, owner, floor};
     hf_call call = {families[c->kind].attempt, c->name, 2, 5, argv};
     redisReply *reply;
@@ -133,19 +149,14 @@ static int attempt(hf_backend *be, hf_claim *c, bool waits, hf_time by,
         return rc;
     hf__key_token(token, c->name);
     hf__owner_text(owner, client_of(be), c);
-    snprintf(lease, sizeof lease, "%d", c->lease_ms);
-    token_floor(redis_of(be), floor, by);
+    hf__decimal(lease, (uint64_t)c->lease_ms);
+    token_floor(redis_of(be), floor);
     rc = hf__engine_call(redis_of(be)->engine, &call, &reply, by, err);
     if (rc != HF_OK)
         return rc;
-    if (!hf__reply_has(reply, 2, 2)) {
-        rc = hf__reply_odd(err, where(be));
-    } else if (reply->element[0]->integer > 0) {
-        c->token = (uint64_t)reply->element[0]->integer;
-    } else {
-        c->ask_again = ask_again(c->kind, reply->element[1]->integer);
-        rc = HF_BUSY;
-    }
+    rc = take_answer(c, reply);
+    if (rc < 0)
+        hf__reply_odd(err, where(be));
     freeReplyObject(reply);
     return rc;
 }
@@ -174,14 +185,13 @@ typedef struct renewal {
     size_t n;
     hf_claim *claims[RENEW_BATCH];
     const char *argv[3 * RENEW_BATCH];
-    char texts[RENEW_BATCH][16 + HF_OWNER_SIZE];
+    char leases[RENEW_BATCH][HF_DECIMAL_SIZE];
+    char owners[RENEW_BATCH][HF_OWNER_SIZE];
 } renewal;
 
 static void renewal_add(renewal *b, const char *client, hf_claim *c) {
-    char *lease = b->texts[b->n], *owner = lease + 16;
-
-    snprintf(lease, 16, "%d", c->lease_ms);
-    hf__owner_text(owner, client, c);
+    hf__decimal(b->leases[b->n], (uint64_t)c->lease_ms);
+    hf__owner_text(b->owners[b->n], client, c);
     b->claims[b->n++] = c;
 }
 
@@ -189,8 +199,8 @@ static void renewal_add(renewal *b, const char *client, hf_claim *c) {
 static void renewal_arrange(renewal *b) {
     for (size_t i = 0; i < b->n; i++) {
         b->argv[i] = b->claims[i]->name;
-        b->argv[b->n + 2 * i] = b->texts[i];
-        b->argv[b->n + 2 * i + 1] = b->texts[i] + 16;
+        b->argv[b->n + 2 * i] = b->leases[i];
+        b->argv[b->n + 2 * i + 1] = b->owners[i];
     }
 }
 
@@ -279,23 +289,23 @@ static int call_for_one(hf_backend *be, const hf_call *call, int none,
 
 static int release_forced(hf_backend *be, hf_claim *c, const char *whose,
                           hf_time by, hf_error *err) {
-    char token[HF_KEY_SIZE], channel[HF_KEY_SIZE], floor[24];
+    char token[HF_KEY_SIZE], channel[HF_KEY_SIZE], floor[HF_DECIMAL_SIZE];
     const char *argv[] = {c->name, token, whose ? whose : "", channel, floor};
     hf_call call = {families[c->kind].force, c->name, 2, 5, argv};
 
     hf__key_token(token, c->name);
     hf__key_channel(channel, c->name);
-    token_floor(redis_of(be), floor, by);
+    token_floor(redis_of(be), floor);
     return call_for_one(be, &call, HF_EFREE, by, err);
 }
 
 static int release_after(hf_backend *be, hf_claim *c, const char *owner,
                          hf_time by, hf_error *err) {
-    char ms[16], stand_in[HF_OWNER_SIZE];
+    char ms[HF_DECIMAL_SIZE], stand_in[HF_OWNER_SIZE];
     const char *argv[] = {c->name, owner, ms, stand_in};
     hf_call call = {families[c->kind].after, c->name, 1, 4, argv};
 
-    snprintf(ms, sizeof ms, "%d", c->lease_ms);
+    hf__decimal(ms, (uint64_t)c->lease_ms);
     if (families[c->kind].after_owner)
         snprintf(stand_in, sizeof stand_in, "%s",
                  families[c->kind].after_owner);
@@ -340,19 +350,21 @@ static int release(hf_backend *be, hf_claim *c, hf_how how, const char *whose,
 /* ---- announce ---------------------------------------------------------- */
 
 static int announce(hf_backend *be, int lease_ms, hf_time by, hf_error *err) {
-    char key[HF_KEY_SIZE], record[HF_RECORD_SIZE], ms[16];
+    char key[HF_KEY_SIZE], record[HF_RECORD_SIZE], ms[HF_DECIMAL_SIZE];
     redisReply *reply;
     int rc;
 
     hf__key_client(key, client_of(be));
     hf__record_write(record, &be->host->identity);
-    snprintf(ms, sizeof ms, "%d", lease_ms);
+    hf__decimal(ms, (uint64_t)lease_ms);
     rc = hf__engine_ask(redis_of(be)->engine, 5,
                         (const char *const[]){"SET", key, record, "PX", ms},
                         &reply, by, err);
-    if (rc == HF_OK)
-        freeReplyObject(reply);
-    return rc;
+    if (rc != HF_OK)
+        return rc;
+    freeReplyObject(reply);
+    hf__engine_set_clock(redis_of(be)->engine, by);
+    return HF_OK;
 }
 
 /* ---- the table --------------------------------------------------------- */

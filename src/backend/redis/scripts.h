@@ -39,4 +39,16 @@ typedef struct hf_hashes {
 
 int hf__hash_scripts(hf_hashes *ret, hf_error *err);
 
+typedef struct hf_call {
+    hf_script script;
+    const char *name;        /* the lock it is about, or NULL */
+    int n_keys, argc;        /* keys first, then arguments    */
+    const char *const *argv; /* texts                         */
+} hf_call;
+
+/* The command for a call, by its hash or (`whole`) with the text.  NULL: out
+ * of memory; else it is yours to free. */
+char *hf__script_command(const hf_hashes *hashes, const hf_call *call,
+                         bool whole, size_t *len);
+
 #endif

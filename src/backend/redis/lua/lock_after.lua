@@ -7,7 +7,7 @@
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
     return 0
 end
-if redis.pcall('hset', KEYS[1], ARGV[3], 1) == 1 then
+if redis.pcall('hset', KEYS[1], ARGV[3], '1') == 1 then
     redis.call('hdel', KEYS[1], ARGV[1])
 end
 redis.call('pexpire', KEYS[1], ARGV[2])

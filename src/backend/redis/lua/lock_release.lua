@@ -2,11 +2,11 @@
 --   KEYS   1 the lock
 --   ARGV   1 owner   2 channel
 --   gives  1: free now   0: the owner did not hold it
--- Only reads, DEL and PUBLISH: they pass when the server is out of memory.
--- The channel is no key, and a user who may not publish may still release.
-if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+-- HDEL and PUBLISH pass when the server is out of memory, and a hash without
+-- fields is gone.  The channel is no key, and a user who may not publish may
+-- still release.
+if redis.call('hdel', KEYS[1], ARGV[1]) == 0 then
     return 0
 end
-redis.call('del', KEYS[1])
 redis.pcall('publish', ARGV[2], '0')
 return 1

@@ -1,19 +1,22 @@
 --! part
--- token.lua - the next token of a name; drawn in by the scripts that grant.
+-- token.lua - the next token of the name, into `token`, which must be nil.
+--   KEYS 2 and ARGV 3 as in the scripts that grant, which draw this in.
 -- Above the last one, and not below the server's clock in microseconds: a
 -- count alone would repeat itself after a failover that lost a write.  The
 -- floor is the client's estimate of that clock; without one we ask for it.
-local function grow_token(key, floor)
-    local token = tonumber(redis.call('get', key) or 0) + 1
-    local least = tonumber(floor)
-    if not least then
-        local now = redis.call('time')
-        least = now[1] * 1000000 + now[2]
-    end
-    if token < least then
-        token = least
-    end
-    assert(token < 9007199254740992, 'the token is used up')
-    redis.call('set', key, string.format('%.0f', token))
-    return token
+-- Decimal texts of one length compare as numbers do, and cost less.
+token = ARGV[3]
+if token == '' then
+    local now = redis.call('time')
+    token = string.format('%.0f', now[1] * 1000000 + now[2])
+end
+local last = redis.pcall('set', KEYS[2], token, 'GET')
+if type(last) == 'table' then -- Redis before 6.2, or it is refused
+    last = redis.call('get', KEYS[2])
+    redis.call('set', KEYS[2], token)
+end
+if last and (#last > #token or (#last == #token and last >= token)) then
+    assert(tonumber(last) < 9007199254740991, 'the token is used up')
+    token = string.format('%.0f', tonumber(last) + 1)
+    redis.call('set', KEYS[2], token)
 end

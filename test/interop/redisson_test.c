@@ -283,6 +283,11 @@ static void what_c_releases_for_later_lets_java_in_then(void **state) {
     hf_expect(HF_OK, hf_lock_release_after(lock, 300, ERR));
     java_says("BUSY", "trylock 0 -1 x");
     java_says("OK", "trylock %d -1 x", SOON);
+    java_says("OK", "unlock x");
+    hf_expect(HF_OK, hf_lock_try(lock, ERR));
+    java_waits("lock", "x");
+    hf_expect(HF_OK, hf_lock_release_after(lock, 300, ERR));
+    java_answers("OK", SOON);
 }
 
 /* ---- force ------------------------------------------------------------- */

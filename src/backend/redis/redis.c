@@ -301,11 +301,12 @@ static int release_forced(hf_backend *be, hf_claim *c, const char *whose,
 
 static int release_after(hf_backend *be, hf_claim *c, const char *owner,
                          hf_time by, hf_error *err) {
-    char ms[HF_DECIMAL_SIZE], stand_in[HF_OWNER_SIZE];
-    const char *argv[] = {c->name, owner, ms, stand_in};
-    hf_call call = {families[c->kind].after, c->name, 1, 4, argv};
+    char ms[HF_DECIMAL_SIZE], stand_in[HF_OWNER_SIZE], channel[HF_KEY_SIZE];
+    const char *argv[] = {c->name, owner, ms, stand_in, channel};
+    hf_call call = {families[c->kind].after, c->name, 1, 5, argv};
 
     hf__decimal(ms, (uint64_t)c->lease_ms);
+    hf__key_channel(channel, c->name);
     if (families[c->kind].after_owner)
         snprintf(stand_in, sizeof stand_in, "%s",
                  families[c->kind].after_owner);

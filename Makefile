@@ -29,14 +29,17 @@ test: ##        test everything, three times: plain, asan+ubsan, tsan
 	@$(cmake) -B $(BUILD) -DHF_TESTS=ON -DHF_WERROR=ON
 	@ninja -C $(BUILD) --quiet -j$(JOBS)
 	@$(ctest) $(BUILD)
+	@tools/skips.sh $(BUILD)
 	@echo "== tests, address and undefined sanitizers"
 	@$(cmake) -B $(BUILD)/asan -DHF_TESTS=ON -DHF_SANITIZE=address
 	@ninja -C $(BUILD)/asan --quiet -j$(JOBS)
 	@$(ctest) $(BUILD)/asan -LE 'fuzz|check'
+	@tools/skips.sh $(BUILD)/asan
 	@echo "== tests, thread sanitizer"
 	@$(cmake) -B $(BUILD)/tsan -DHF_TESTS=ON -DHF_SANITIZE=thread
 	@ninja -C $(BUILD)/tsan --quiet -j$(JOBS)
 	@$(ctest) $(BUILD)/tsan -L 'unit|contract|backend|fault'
+	@tools/skips.sh $(BUILD)/tsan
 
 bench: ##       measure, and print the ratios as a table
 	@tools/setup.sh test

@@ -296,7 +296,8 @@ static int lost_before(hf_lock *lock, int why, hf_error *err) {
 
 /* Ends a hold that count_down took.  One that was lost by our clock may still
  * stand in the store, so that is told too; what was taken from us is not. */
-static int end_hold(hf_lock *lock, hf_hold *h, hf_how how, hf_error *err) {
+static int end_hold(hf_lock *lock, hf_hold *h, hf_how how, int after_ms,
+                    hf_error *err) {
     hf_client *client = lock->client;
     uint64_t token = h->claim.token;
     int why, rc = HF_ELOST;
@@ -306,6 +307,8 @@ static int end_hold(hf_lock *lock, hf_hold *h, hf_how how, hf_error *err) {
         hf__keeper_mourned(client->keeper, h);
         how = HF_RELEASE_POSTED;
     }
+    if (how == HF_RELEASE_AFTER) /* now that the keeper no longer reads it */
+        h->claim.lease_ms = after_ms;
     if (!lost || why != HF_ELOST)
         rc = tell_store(client, h, how, err);
     hf__keeper_detach(client->keeper, h);
@@ -345,9 +348,7 @@ static int release(hf_lock *lock, hf_how how, int after_ms, hf_error *err) {
         return not_owner(lock, err);
     if (rc == HF_ELOST)
         return hf__fail(err, rc, "lock '%s' was lost", hf_lock_name(lock));
-    if (how == HF_RELEASE_AFTER)
-        h->claim.lease_ms = after_ms;
-    return end_hold(lock, h, how, err);
+    return end_hold(lock, h, how, after_ms, err);
 }
 
 int hf_lock_release(hf_lock *lock, hf_error *err) {
@@ -392,7 +393,7 @@ void hf_lock_free(hf_lock *lock) {
     if (hf__check_process(client, NULL) == HF_OK) {
         hf__keeper_set_callback(client->keeper, lock, NULL, NULL);
         while ((h = any_hold(lock)))
-            end_hold(lock, h, HF_RELEASE, &err);
+            end_hold(lock, h, HF_RELEASE, 0, &err);
         hf__spot_put(&client->spots, lock->spot);
     }
     if (lock->lost_fd >= 0)

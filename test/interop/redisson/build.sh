@@ -14,7 +14,8 @@ out=${1:?usage: build.sh FOLDER}
 
 skip() {
     rm -rf "$out/classes"
-    echo "$1" | tee "$out/why"
+    echo "$1" >"$out/why"
+    echo "skipped: $1"
     exit 77
 }
 

@@ -45,7 +45,7 @@ bench: ##       measure, and print the ratios as a table
 	@tools/setup.sh test
 	@$(cmake) -B $(BUILD) -DHF_BENCH=ON
 	@ninja -C $(BUILD) --quiet -j$(JOBS)
-	@for b in $(BUILD)/bench/*_bench; do HOLDFAST=$(BUILD)/holdfast $$b || exit 1; done
+	@bench/run.sh $(BUILD)
 
 install: all ## install under PREFIX (/usr/local), below DESTDIR
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD)

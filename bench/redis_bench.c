@@ -81,6 +81,7 @@ static void run_server(pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
+    setsid(); /* as a service has it: its share of the processors is its own */
     snprintf(port, sizeof port, "%d", server.port);
     snprintf(log, sizeof log, "%s/log", server.dir);
     execlp("redis-server", "redis-server", "--port", port, "--bind",

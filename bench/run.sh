@@ -5,7 +5,7 @@
 # counts; absolute times only show the scale.
 set -eu
 build=$1
-echo "holdfast $("$build/holdfast" --version | head -n 1), $(nproc) cores, $(date -u +%F)"
+echo "$("$build/holdfast" --version | head -n 1), $(nproc) cores, $(date -u +%F)"
 echo
 "$build/bench/start_bench" "$build/holdfast"
 echo

@@ -12,14 +12,16 @@ peer() {
     "$PYTHON" "$BATS_TEST_DIRNAME/redis_py.py" "$REDIS_PORT" "$@"
 }
 
-setup_file() {
+# A server, and the peer to share it with; bats can skip in a test only.
+begin() {
     "$PYTHON" -c 'import redis' 2>/dev/null ||
         skip "redis-py is not installed: apt-get install python3-redis"
+    redis_start
+    export HOLDFAST_STORE=redis://127.0.0.1:$REDIS_PORT
 }
 
 @test "what redis-py holds is busy for holdfast, and free after its release" {
-    redis_start
-    export HOLDFAST_STORE=redis://127.0.0.1:$REDIS_PORT
+    begin
     mkfifo in
     "$PYTHON" "$BATS_TEST_DIRNAME/redis_py.py" "$REDIS_PORT" hold job \
         <in >said 3>&- &
@@ -35,8 +37,7 @@ setup_file() {
 }
 
 @test "what holdfast holds is busy for redis-py" {
-    redis_start
-    export HOLDFAST_STORE=redis://127.0.0.1:$REDIS_PORT
+    begin
     run -0 "$HOLDFAST" run --simple job -- "$PYTHON" -c "
 import redis
 lock = redis.Redis(port=$REDIS_PORT).lock('job', timeout=5)
@@ -48,8 +49,7 @@ assert lock.acquire(blocking=False)"
 }
 
 @test "together they count without losing one" {
-    redis_start
-    export HOLDFAST_STORE=redis://127.0.0.1:$REDIS_PORT
+    begin
     echo -n 0 >number
     peer add job number 15 3>&- &
     local first=$!

@@ -3,8 +3,10 @@
  * holdfast.h - locks that many processes on many machines share through a
  * store they already run.
  *
- * Two nouns.  A *client* is this program's tie to one store: open it once,
- * share it among threads.  A *lock* is a handle to one name in that store.
+ * A *client* is this program's tie to one store: open it once, share it among
+ * threads.  A *lock* is a handle to one name in that store; so are a
+ * *semaphore*, which counts, and a *latch*, which opens when it has counted
+ * down.
  *
  *     hf_client *client;
  *     hf_lock *lock;
@@ -48,11 +50,13 @@ extern "C" {
 
 typedef struct hf_client hf_client;
 typedef struct hf_lock hf_lock;
+typedef struct hf_semaphore hf_semaphore;
+typedef struct hf_latch hf_latch;
 
 /* ---- results and errors ------------------------------------------------ */
 
 #define HF_OK   0
-#define HF_BUSY 1 /* an answer, not an error: somebody else holds it */
+#define HF_BUSY 1 /* an answer, not an error: somebody was first */
 
 /*    number, name, class, text */
 #define HF_ERRORS(X)                                                           \
@@ -164,36 +168,60 @@ HF_API const char *hf_store(const hf_client *client);
 
 /* ---- the lock ---------------------------------------------------------- */
 
+/* LOCK, FAIR and SPIN of one name are one lock with three manners of waiting,
+ * READ and WRITE are the two sides of another; the rest of the kinds stand
+ * apart.  Do not use one name for two of these. */
 typedef enum hf_kind {
-    HF_LOCK,   /* exclusive and re-entrant                                 */
-    HF_SIMPLE, /* Redis only: exactly SET name value NX PX, as redis-py,
-                  Jedis-style scripts and Redlock's nodes have it          */
+    HF_LOCK,      /* exclusive and re-entrant                              */
+    HF_SIMPLE,    /* Redis only: exactly SET name value NX PX, as redis-py,
+                     Jedis-style scripts and Redlock's nodes have it       */
+    HF_FAIR,      /* as LOCK, strictly first come, first served            */
+    HF_SPIN,      /* as LOCK, but asks again and again and hears nobody    */
+    HF_READ,      /* many readers (within a process they keep behind a
+                     writer who came first), or                            */
+    HF_WRITE,     /* one writer, who may take the read side as well and
+                     release the write side first: a downgrade             */
+    HF_PERMIT,    /* some permits of a semaphore, leased; the handle owns
+                     them, and they return when its process dies           */
+    HF_SEMAPHORE, /* not for hf_lock_new: see hf_semaphore_new             */
+    HF_LATCH,     /* likewise: see hf_latch_new                            */
     HF_KINDS
 } hf_kind;
 
 enum hf_lock_flag {
-    HF_OWNER_HANDLE = 1, /* the handle owns, not the thread: any thread may
-                            release; for event loops and handing over      */
-    HF_POST_RELEASE = 2  /* release returns before the store has answered; a
-                            failure becomes HF_EVENT_UNRELEASED            */
+    HF_OWNER_HANDLE = 1,  /* the handle owns, not the thread: any thread may
+                             release; for event loops and handing over     */
+    HF_POST_RELEASE = 2,  /* release returns before the store has answered; a
+                             failure becomes HF_EVENT_UNRELEASED           */
+    HF_NO_REENTRY = 4,    /* an owner who asks again is told HF_EUSAGE     */
+    HF_WRITERS_FIRST = 8, /* READ: stay out while a writer waits; WRITE: be
+                             such a writer                                 */
+    HF_NO_COHORT = 16     /* give it back to the store each time, never
+                             straight to the next thread of this process   */
 };
 
 typedef struct hf_lock_options {
     size_t size; /* sizeof(hf_lock_options)                                */
     hf_kind kind;
     unsigned flags;
-    int lease_ms;    /* a fixed lease, not renewed; 0: kept alive          */
-    int watchdog_ms; /* the lease that is kept alive    (the client's)     */
-    int renew_ms;    /* how often                       (a third of it)    */
-    int max_hold_ms; /* renewal stops after this and the holder is told
-                        that the lock is lost           (no limit)         */
+    int lease_ms;       /* a fixed lease, not renewed; 0: kept alive       */
+    int watchdog_ms;    /* the lease that is kept alive    (the client's)  */
+    int renew_ms;       /* how often                       (a third of it) */
+    int max_hold_ms;    /* renewal stops after this and the holder is told
+                           that the lock is lost           (no limit)      */
+    int permits;        /* PERMIT: how many                (1)             */
+    int backoff_ms;     /* SPIN: its first pause, doubling (1)             */
+    int max_backoff_ms; /* SPIN: its longest; the same as the first makes
+                           it constant                     (128)           */
 } hf_lock_options;
 
 #define HF_LOCK_OPTIONS_INIT                                                   \
     { .size = sizeof(hf_lock_options) }
 
 /* Makes a handle; asks nothing of the store.  HF_ENAME: empty, longer than
- * HF_NAME_MAX bytes, not UTF-8, or with control characters in it.
+ * HF_NAME_MAX bytes, not UTF-8, with control characters in it, or with braces
+ * that would tear its keys apart in a Redis cluster: what stands in the first
+ * pair of them is the tag, as in "{orders}:7".
  * HF_ECANNOT: this store has no such kind. */
 HF_API int hf_lock_new(hf_lock **ret, hf_client *client, const char *name,
                        const hf_lock_options *options, hf_error *err);
@@ -236,8 +264,10 @@ HF_API int hf_lock_release_after(hf_lock *lock, int ms, hf_error *err);
 HF_API int hf_lock_extend(hf_lock *lock, int lease_ms, hf_error *err);
 
 /* For operators: frees the name whoever holds it, and raises its token so
- * that the former holder is refused by what checks tokens.  `owner` limits
- * it to that holder; NULL means any.  HF_EFREE: there was nothing. */
+ * that the former holder is refused by what checks tokens.  Of a read-write
+ * lock it frees the side of the handle's kind, of a semaphore all leased
+ * permits.  `owner` limits it to that holder, or the permit of that id; NULL
+ * means any.  HF_EFREE: there was nothing. */
 HF_API int hf_lock_force_release(hf_lock *lock, const char *owner,
                                  hf_error *err);
 
@@ -250,6 +280,10 @@ HF_API uint64_t hf_lock_token(hf_lock *lock);
 HF_API size_t hf_lock_owner(hf_lock *lock, char *buf, size_t size);
 
 HF_API const char *hf_lock_name(const hf_lock *lock); /* lent */
+
+/* The last token granted under this name, to whomever; 0 if there was none.
+ * Asks the store. */
+HF_API int hf_lock_last_token(hf_lock *lock, uint64_t *token, hf_error *err);
 
 /* ---- loss -------------------------------------------------------------- */
 
@@ -273,13 +307,83 @@ HF_API void hf_lock_on_state(hf_lock *lock, hf_state_fn *fn, void *arg);
  * error code. */
 HF_API int hf_lock_lost_fd(hf_lock *lock);
 
+/* ---- the semaphore ----------------------------------------------------- */
+
+/* A number of permits under a name, until somebody sets it: none.  Permits
+ * taken here are nobody's: they have no lease, and whoever likes gives them
+ * back, here or in another process.  For permits that return by themselves
+ * when their holder dies take a lock of kind HF_PERMIT on the same name.
+ *
+ * A request whose answer was lost is asked again, and counts once. */
+HF_API int hf_semaphore_new(hf_semaphore **ret, hf_client *client,
+                            const char *name, hf_error *err);
+HF_API void hf_semaphore_free(hf_semaphore *sem);
+HF_API const char *hf_semaphore_name(const hf_semaphore *sem); /* lent */
+
+/* Sets the number of permits if nobody has; HF_BUSY: somebody had.  After
+ * ttl_ms, unless 0, the semaphore vanishes. */
+HF_API int hf_semaphore_set(hf_semaphore *sem, int permits, int ttl_ms,
+                            hf_error *err);
+
+/* Takes n permits together, waiting at most wait_ms; results as of
+ * hf_lock_acquire. */
+HF_API int hf_semaphore_acquire(hf_semaphore *sem, int n, int wait_ms,
+                                hf_error *err);
+HF_API void hf_semaphore_cancel(hf_semaphore *sem);
+
+/* Gives n permits, whether they were taken before or not. */
+HF_API int hf_semaphore_release(hf_semaphore *sem, int n, hf_error *err);
+
+/* The same, but HF_EFREE if there is no such semaphore. */
+HF_API int hf_semaphore_release_if_set(hf_semaphore *sem, int n, hf_error *err);
+
+/* Changes their number by n, or, with leased permits counted in, to n; the
+ * free ones may become less than none. */
+HF_API int hf_semaphore_add(hf_semaphore *sem, int n, hf_error *err);
+HF_API int hf_semaphore_resize(hf_semaphore *sem, int n, hf_error *err);
+
+/* Takes all that are free; *taken may be NULL. */
+HF_API int hf_semaphore_drain(hf_semaphore *sem, int64_t *taken, hf_error *err);
+
+/* What is free, and what is leased through HF_PERMIT; either may be NULL. */
+HF_API int hf_semaphore_count(hf_semaphore *sem, int64_t *available,
+                              int64_t *leased, hf_error *err);
+
+/* HF_EFREE: there was none. */
+HF_API int hf_semaphore_delete(hf_semaphore *sem, hf_error *err);
+
+/* ---- the latch --------------------------------------------------------- */
+
+/* Closed while its count is above zero; one that was never set is open. */
+HF_API int hf_latch_new(hf_latch **ret, hf_client *client, const char *name,
+                        hf_error *err);
+HF_API void hf_latch_free(hf_latch *latch);
+HF_API const char *hf_latch_name(const hf_latch *latch); /* lent */
+
+/* Sets the count if it is not set; HF_BUSY: it is. */
+HF_API int hf_latch_set(hf_latch *latch, int count, hf_error *err);
+
+/* One less; at zero the latch opens and is gone. */
+HF_API int hf_latch_count_down(hf_latch *latch, hf_error *err);
+HF_API int hf_latch_count(hf_latch *latch, int64_t *count, hf_error *err);
+
+/* HF_OK: open.  HF_BUSY: wait_ms was 0, and it is closed.  HF_ETIMEOUT,
+ * HF_ECANCELLED, HF_EDOWN: it may still be closed. */
+HF_API int hf_latch_wait(hf_latch *latch, int wait_ms, hf_error *err);
+HF_API void hf_latch_cancel(hf_latch *latch);
+
+/* Opens it, whatever the count; HF_EFREE: it was not set. */
+HF_API int hf_latch_delete(hf_latch *latch, hf_error *err);
+
 /* ---- who holds, who waits ---------------------------------------------- */
 
 /* One claim in the line of a name.  Strings are lent for the call, "" where
- * the store does not know. */
+ * the store does not know.  A semaphore and a latch have a place of their own,
+ * without an owner, that says their count. */
 typedef struct hf_place {
     const char *name;
-    const char *kind;  /* "lock", "simple"                                 */
+    const char *kind;  /* "lock", "simple", "fair", "read", "write",
+                          "permit", "semaphore", "latch"                   */
     const char *owner; /* as the store knows it                            */
     bool holds;        /* else it waits                                    */
     bool foreign;      /* no holdfast client is known by that owner        */
@@ -287,7 +391,9 @@ typedef struct hf_place {
     int64_t lease_ms;  /* left; -1: unknown or without end                 */
     int64_t since_ms;  /* holds or waits for so long; -1: unknown          */
     const char *host, *program, *user, *why;
-    int64_t pid; /* 0: unknown */
+    int64_t pid;   /* 0: unknown                                           */
+    int64_t count; /* semaphore: free permits; latch: what is left         */
+    int permits;   /* PERMIT: how many it holds or waits for; else 0       */
 } hf_place;
 
 typedef void hf_place_fn(void *arg, const hf_place *place);

@@ -2,8 +2,8 @@
  *
  * acquire.c - ask, wait, ask again: the only wait loop in the library.
  *
- * First the turn: behind the others of this process who want the same name.
- * Then one question.  If the answer is no, we register interest in the line
+ * First the turn: behind the others of this process who want the same name;
+ * one of them may hand it over.  Then one question.  If the answer is no, we register interest in the line
  * and ask once more, because it may have moved before we were registered; from
  * then on we sleep until we are woken, until the store said that asking makes
  * sense, or until our time is up, whichever comes first.  A message is only a
@@ -22,59 +22,92 @@ enum {
     FIRST_RETRY_MS = 20,  /* to a store in trouble, doubling */
     LAST_RETRY_MS = 1000, /* up to this */
     LOOK_AGAIN_MS = 5000, /* the longest sleep between two questions */
+    MORE_TOKENS = 32      /* reserved if somebody waits behind us */
 };
 
 /* One acquire under way. */
 typedef struct quest {
     hf_client *client;
-    hf_lock *lock;
     hf_spot *spot;
     hf_hold *hold;
     hf_time by;
     bool waits;
     bool watching;
+    bool kept;          /* the keeper keeps our place in the line */
     bool doubt;         /* some question may have been granted unheard */
     hf_time asked;      /* before the last question left */
+    hf_time brief;      /* a grant that came unasked ends then; 0: none */
     hf_time down_since; /* 0: the store answers */
     int retry_ms;
+    int pause_ms; /* SPIN: the last one */
     hf_waiter me;
 } quest;
 
-hf_hold *hf__hold_of(hf_spot *spot, uint64_t who) {
+hf_hold *hf__hold_of(hf_spot *spot, uint64_t who, hf_mode mode) {
     hf_hold *h = spot->holds;
 
-    while (h && h->who != who)
+    while (h && (h->who != who || h->claim.mode != mode))
         h = h->next;
     return h;
 }
 
-/* Does somebody in this process hold the name, as far as we can tell? */
-static hf_hold *live_hold(hf_spot *spot) {
-    hf_hold *h = spot->holds;
+/* Does somebody else in this process hold what keeps us out, as far as we can
+ * tell? */
+static hf_hold *live_rival(const quest *q) {
+    hf_mode mode = q->hold->claim.mode;
+    hf_hold *h = q->spot->holds;
 
-    while (h && !hf__hold_lives(h))
+    if (mode == HF_PERMITS || mode == HF_ZERO || q->spot->kind == HF_FAIR)
+        return NULL; /* the store knows */
+    while (h && (!hf__hold_lives(h) || h->who == q->hold->who ||
+                 (mode == HF_SHARED && h->claim.mode == HF_SHARED)))
         h = h->next;
     return h;
 }
 
 /* ---- the turn (spot mu) ------------------------------------------------ */
 
+/* A process full of threads that want a lock would take it again before anybody
+ * else has heard that it is free. */
+static bool must_be_polite(const quest *q) {
+    return q->waits && q->me.lock && hf__now() < q->spot->polite_until;
+}
+
+/* When it may be our turn to ask, if nobody nudges us before; 0: now. */
+static hf_time turn_comes(const quest *q) {
+    const hf_hold *rival = live_rival(q);
+
+    if (rival)
+        return atomic_load(&rival->held_until);
+    if (!hf__waiter_first(q->spot, &q->me))
+        return HF_NEVER;
+    return must_be_polite(q) ? q->spot->polite_until : 0;
+}
+
+/* Why waiting for the turn ends without it; HF_OK: it goes on. */
+static int turn_ends(const quest *q) {
+    return !q->waits          ? HF_BUSY :
+           q->me.cancelled    ? HF_ECANCELLED :
+           hf__now() >= q->by ? HF_ETIMEOUT :
+                                HF_OK;
+}
+
+/* Joins the queue.  HF_OK: it is our turn to ask, or me.given is ours. */
 static int wait_for_turn(quest *q) {
     hf_spot *spot = q->spot;
-    hf_hold *holder;
+    hf_time until;
+    int rc = HF_OK;
 
-    while ((holder = live_hold(spot)) || spot->first != &q->me) {
-        hf_time until = holder ? atomic_load(&holder->held_until) : HF_NEVER;
-
-        if (!q->waits)
-            return HF_BUSY;
-        if (q->me.cancelled)
-            return HF_ECANCELLED;
-        if (hf__now() >= q->by)
-            return HF_ETIMEOUT;
-        hf__world->wait(&q->me.cond, &spot->mu, hf__sooner(q->by, until));
+    pthread_mutex_lock(&spot->mu);
+    hf__waiter_join(spot, &q->me);
+    while ((until = turn_comes(q)) != 0 && (rc = turn_ends(q)) == HF_OK) {
+        q->me.takes = q->me.lock != NULL;
+        if (hf__waiter_sleep(spot, &q->me, hf__sooner(q->by, until)))
+            return HF_OK;
+        q->me.takes = false;
     }
-    return HF_OK;
+    pthread_mutex_unlock(&spot->mu);
+    return rc;
 }
 
 /* Sleeps until `at`, unless something happens before. */
@@ -85,8 +118,10 @@ static int sleep_until(quest *q, hf_time at) {
     at = hf__sooner(at, q->by);
     pthread_mutex_lock(&spot->mu);
     while (!q->me.woken && !q->me.cancelled && hf__now() < at)
-        hf__world->wait(&q->me.cond, &spot->mu, at);
-    if (q->me.cancelled)
+        hf__waiter_sleep(spot, &q->me, at);
+    if (q->me.granted)
+        rc = HF_OK; /* whatever else came at the same time */
+    else if (q->me.cancelled)
         rc = HF_ECANCELLED;
     else if (!q->me.woken && hf__now() >= q->by)
         rc = HF_ETIMEOUT;
@@ -108,25 +143,49 @@ static hf_time answer_by(const quest *q) {
     return hf__sooner(request, q->by > least ? q->by : least);
 }
 
-static int ask(quest *q, hf_error *err) {
-    hf_backend *be = q->client->be;
+/* Takes what came unasked; otherwise makes ready to ask.  What comes from now
+ * on is not missed. */
+static bool take_gift(quest *q) {
     hf_claim *c = &q->hold->claim;
-    int rc;
+    bool granted;
 
     pthread_mutex_lock(&q->spot->mu);
-    q->me.woken = false; /* before we ask, or we miss what comes meanwhile */
+    granted = q->me.granted && hf__now() < q->me.until;
+    if (granted) {
+        q->asked = hf__now();
+        q->brief = q->me.until;
+        c->token = q->me.token;
+    }
+    q->me.granted = q->me.woken = q->me.refused = false;
+    if (c->kind == HF_LOCK && q->me.lock)
+        c->block = q->me.next ? 1 + MORE_TOKENS : 1;
     pthread_mutex_unlock(&q->spot->mu);
+    return granted;
+}
+
+static bool came_too_late(const quest *q) {
+    const hf_claim *c = &q->hold->claim;
+
+    return hf__leased(c->kind) &&
+           hf__now() >= hf__trusted_until(q->asked, c->lease_ms);
+}
+
+static int ask(quest *q, hf_error *err) {
+    hf_backend *be = q->client->be;
+    int rc;
+
+    if (take_gift(q))
+        return HF_OK;
     q->asked = hf__now();
-    rc = be->ops->attempt(be, c, q->waits, answer_by(q), err);
-    if (rc == HF_OK && hf__now() >= hf__trusted_until(q->asked, c->lease_ms))
+    rc = be->ops->attempt(be, &q->hold->claim, q->waits, answer_by(q), err);
+    if (rc == HF_OK && came_too_late(q))
         rc = hf__fail(err, HF_EDOUBT, "the answer came after its lease");
-    if (rc == HF_EDOUBT)
+    if (rc == HF_EDOUBT && q->hold->claim.kind != HF_LATCH)
         q->doubt = true;
     return rc;
 }
 
-/* Troubles that may pass by themselves. */
-static bool passing(int rc) {
+bool hf__passing(int rc) {
     switch (rc) {
     case HF_EDOUBT:
     case HF_EDOWN:
@@ -145,7 +204,7 @@ static int bear(quest *q, int trouble) {
     hf_time now = hf__now();
     int rc;
 
-    if (!q->waits || !passing(trouble))
+    if (!q->waits || !hf__passing(trouble))
         return trouble;
     if (!q->down_since)
         q->down_since = q->asked;
@@ -158,6 +217,31 @@ static int bear(quest *q, int trouble) {
     return rc == HF_ETIMEOUT ? trouble : rc;
 }
 
+/* SPIN: twice as long as the last time, and not in step with others. */
+static hf_time next_pause(quest *q) {
+    const hf_lock *lock = q->hold->lock;
+    int ms = q->pause_ms ? 2 * q->pause_ms : lock->backoff_ms;
+
+    q->pause_ms = ms < lock->max_backoff_ms ? ms : lock->max_backoff_ms;
+    return hf__now() + hf__jitter(q->pause_ms * HF_MS);
+}
+
+/* We are known to wait: those who share come behind us now, and a place that
+ * must be kept is kept. */
+static void settle_down(quest *q) {
+    const hf_claim *c = &q->hold->claim;
+
+    q->down_since = 0;
+    q->retry_ms = 0;
+    pthread_mutex_lock(&q->spot->mu);
+    q->me.refused = !q->me.woken;
+    pthread_mutex_unlock(&q->spot->mu);
+    if (!q->kept && c->place && (c->kind == HF_FAIR || c->writers_first)) {
+        hf__keeper_wait(q->client->keeper, q->hold);
+        q->kept = true;
+    }
+}
+
 /* Busy: sleeps until it makes sense to ask again.  The first time it only
  * registers, because the very next question closes the gap. */
 static int look_again(quest *q, hf_error *err) {
@@ -165,8 +249,9 @@ static int look_again(quest *q, hf_error *err) {
     hf_claim *c = &q->hold->claim;
     hf_time longest = hf__now() + hf__jitter(LOOK_AGAIN_MS * HF_MS);
 
-    q->down_since = 0;
-    q->retry_ms = 0;
+    settle_down(q);
+    if (c->kind == HF_SPIN)
+        return sleep_until(q, next_pause(q));
     if (!q->watching) {
         q->watching = true;
         if (be->ops->watch(be, c, true, answer_by(q), err) == HF_OK)
@@ -176,9 +261,20 @@ static int look_again(quest *q, hf_error *err) {
     return sleep_until(q, hf__sooner(c->ask_again, longest));
 }
 
+/* A number that was used before is still listened to: to register it first
+ * costs nothing, and then one question is enough. */
+static void watch_first(quest *q, hf_error *err) {
+    hf_backend *be = q->client->be;
+
+    q->watching =
+        be->ops->watch(be, &q->hold->claim, true, answer_by(q), err) == HF_OK;
+}
+
 static int ask_until_answered(quest *q, hf_error *err) {
     int rc;
 
+    if (q->waits && q->hold->above)
+        watch_first(q, err);
     for (;;) {
         rc = ask(q, err);
         if (rc == HF_OK || (rc == HF_BUSY && !q->waits))
@@ -196,10 +292,21 @@ static int ask_until_answered(quest *q, hf_error *err) {
 
 static void install(quest *q) {
     hf_hold *h = q->hold;
+    hf_keeper *keeper = q->client->keeper;
 
-    if (q->lock->max_hold_ms)
-        h->ends_at = q->asked + q->lock->max_hold_ms * HF_MS;
-    hf__keeper_add(q->client->keeper, h, q->asked);
+    h->granted = q->asked;
+    if (h->lock->max_hold_ms)
+        h->ends_at = q->asked + h->lock->max_hold_ms * HF_MS;
+    if (q->brief)
+        hf__keeper_add_brief(keeper, h, q->brief);
+    else
+        hf__keeper_add(keeper, h, q->asked);
+}
+
+/* Nothing is left to do for the hold. */
+static void forget(quest *q) {
+    hf__keeper_settle(q->client->keeper);
+    hf__hold_put(&q->client->spots, q->hold);
 }
 
 /* Out of the store's line, if we may stand in it.  The keeper sees to it when
@@ -210,26 +317,22 @@ static void withdraw(quest *q) {
     int rc = HF_EDOUBT;
 
     if (!q->doubt && q->hold->claim.place == 0) {
-        hf__keeper_settle(client->keeper);
-        hf__hold_put(&client->spots, q->hold);
+        forget(q);
         return;
     }
     if (!q->doubt)
         rc = client->be->ops->release(client->be, &q->hold->claim, HF_RELEASE,
                                       NULL, hf__after_ms(ANSWER_MS), &err);
-    if (rc == HF_OK || rc == HF_ELOST) {
-        hf__keeper_settle(client->keeper);
-        hf__hold_put(&client->spots, q->hold);
-    } else {
+    if (rc == HF_OK || rc == HF_ELOST)
+        forget(q);
+    else
         hf__keeper_give_back(client->keeper, q->hold);
-    }
 }
 
-/* Leaves the queue; on success the hold stands in the spot before the next
- * one looks. */
-static void leave_queue(quest *q, bool granted) {
+/* Leaves the queue; a hold stands in the spot before the next one looks. */
+static void leave_queue(quest *q, bool holds) {
     pthread_mutex_lock(&q->spot->mu);
-    if (granted) {
+    if (holds) {
         q->hold->next = q->spot->holds;
         q->spot->holds = q->hold;
     }
@@ -239,51 +342,72 @@ static void leave_queue(quest *q, bool granted) {
 
 /* The text when the wait ended without a store's error to explain it. */
 static int explain(const quest *q, int rc, hf_error *err) {
-    const char *name = q->hold->claim.name + strlen(q->client->prefix);
+    const hf_claim *c = &q->hold->claim;
+    const char *name = c->name + strlen(q->client->prefix);
+    const char *noun = hf__noun(c->kind);
 
     if (rc < 0 && q->doubt)
         return hf__fail(err, HF_EDOUBT,
-                        "no answer about lock '%s': it may have been granted; "
+                        "no answer about %s '%s': it may have been granted; "
                         "it will be given back",
-                        name);
+                        noun, name);
     if (rc == HF_ETIMEOUT)
-        return hf__fail(err, rc, "lock '%s' was not free in the time allowed",
-                        name);
+        return hf__fail(err, rc, "%s '%s' was not free in the time allowed",
+                        noun, name);
     if (rc == HF_ECANCELLED)
-        return hf__fail(err, rc, "the wait for lock '%s' was cancelled", name);
+        return hf__fail(err, rc, "the wait for %s '%s' was cancelled", noun,
+                        name);
     return rc;
 }
 
-int hf__acquire(hf_lock *lock, hf_hold *h, hf_time by, bool waits,
-                hf_error *err) {
-    hf_client *client = lock->client;
-    hf_backend *be = client->be;
+/* What the loop came to: a grant, or nothing. */
+static int end_quest(quest *q, int rc, hf_error *err) {
+    hf_backend *be = q->client->be;
+    bool leased = hf__leased(q->hold->claim.kind);
+
+    if (q->watching)
+        be->ops->watch(be, &q->hold->claim, false, HF_NEVER, err);
+    if (q->kept)
+        hf__keeper_unwait(q->client->keeper, q->hold);
+    if (rc == HF_OK && leased)
+        install(q);
+    else if (rc != HF_OK)
+        rc = explain(q, rc, err);
+    leave_queue(q, rc == HF_OK && leased);
+    if (rc != HF_OK)
+        withdraw(q);
+    else if (!leased)
+        forget(q);
+    return rc;
+}
+
+int hf__acquire(hf_client *client, hf_hold *h, const void *via, hf_time by,
+                bool waits, hf_error *err) {
     quest q = {.client = client,
-               .lock = lock,
-               .spot = lock->spot,
+               .spot = h->spot,
                .hold = h,
                .by = by,
-               .waits = waits};
+               .waits = waits,
+               .me = {.via = via,
+                      .owner = h->claim.owner,
+                      .above = h->above,
+                      .mode = h->claim.mode,
+                      .inside = h->claim.beside != 0,
+                      .who = h->who}};
     int rc = hf__keeper_reserve(client->keeper, err);
 
     if (rc < 0) {
         hf__hold_put(&client->spots, h);
         return rc;
     }
-    pthread_mutex_lock(&q.spot->mu);
-    hf__waiter_join(q.spot, &q.me, lock);
+    if (h->lock && hf__shares_turns(h->lock))
+        q.me.lock = h->lock;
     rc = wait_for_turn(&q);
-    pthread_mutex_unlock(&q.spot->mu);
+    if (q.me.given) { /* the hold we came with is not needed */
+        forget(&q);
+        return HF_OK;
+    }
     if (rc == HF_OK)
         rc = ask_until_answered(&q, err);
-    if (q.watching)
-        be->ops->watch(be, &h->claim, false, HF_NEVER, err);
-    if (rc == HF_OK)
-        install(&q);
-    else
-        rc = explain(&q, rc, err);
-    leave_queue(&q, rc == HF_OK);
-    if (rc != HF_OK)
-        withdraw(&q);
-    return rc;
+    return end_quest(&q, rc, err);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * claim.h - the rule of admission: who in a line may hold.
+ * claim.h - the rule of admission: who in a line may hold; and what an owner
+ * is called.
  *
  * Every primitive is a claim on a name: exclusive, shared, some permits out of
  * a limit, or "when the count is zero".  Stores differ in how they keep the
@@ -14,7 +15,7 @@
 /* One claim in a line, oldest first. */
 typedef struct hf_entry {
     hf_mode mode;
-    int permits; /* PERMIT */
+    int permits; /* PERMITS */
     bool holds;
     bool fifo; /* keeps to the line; otherwise it may overtake and be passed */
 } hf_entry;
@@ -27,7 +28,15 @@ typedef struct hf_verdict {
 /* May the claim at `me` hold now?  Someone stands in its way who holds, or who
  * came first while both keep to the line - unless the two get along: readers
  * with readers, permits with permits as long as they fit. */
-hf_verdict hf__admit(const hf_entry *line, int n, int me, int limit,
+hf_verdict hf__admit(const hf_entry *line, int n, int me, int64_t limit,
                      int64_t count);
+
+/* The owner as text, in every list and for whoever frees it by force; the
+ * length, as snprintf counts it.
+ *   LOCK SPIN READ  `client:number`
+ *   FAIR            `client:0number`
+ *   WRITE           `client:number:write`
+ *   SIMPLE PERMIT   the nonce, 32 hex digits */
+int hf__owner_of(const hf_claim *c, const char *client, char *buf, size_t size);
 
 #endif

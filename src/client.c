@@ -17,10 +17,18 @@ enum { LEASE_MS = 30000, TIMEOUT_MS = 3000, PATIENCE_MS = 15000 };
 
 /* ---- what the backend calls -------------------------------------------- */
 
-static void on_woken(void *core, hf_kind kind, const char *name) {
+static void on_woken(void *core, hf_kind kind, const char *name,
+                     uint64_t owner) {
     hf_client *client = core;
 
-    hf__spots_woken(&client->spots, kind, name);
+    hf__spots_woken(&client->spots, kind, name, owner);
+}
+
+static void on_granted(void *core, hf_kind kind, const char *name,
+                       uint64_t owner, uint64_t token, hf_time until) {
+    hf_client *client = core;
+
+    hf__spots_granted(&client->spots, kind, name, owner, token, until);
 }
 
 static void on_unreleased(void *core, const char *name, int code) {
@@ -36,6 +44,18 @@ void hf__client_event(hf_client *client, hf_event_kind kind, const char *name,
 
     if (client->on_event)
         client->on_event(client->event_arg, &event);
+}
+
+int hf__attach(hf_spot **ret, hf_client *client, hf_kind kind, const char *name,
+               hf_error *err) {
+    char full[HF_NAME_MAX + 1];
+    int rc = hf__check_name(client, name, err);
+
+    if (rc < 0)
+        return rc;
+    snprintf(full, sizeof full, "%s%s", client->prefix, name);
+    *ret = hf__spot_get(&client->spots, hf_line_kind(kind), full);
+    return *ret ? HF_OK : hf__fail_plain(err, HF_ENO_MEMORY);
 }
 
 int hf__check_process(const hf_client *client, hf_error *err) {
@@ -101,6 +121,7 @@ static int configure(hf_client *client, const hf_uri *uri, hf_options o,
     client->host.timeout_ms = or_default(o.timeout_ms, TIMEOUT_MS);
     client->host.spin_us = o.spin_us > 0 ? o.spin_us : 0;
     client->host.woken = on_woken;
+    client->host.granted = on_granted;
     client->host.unreleased = on_unreleased;
     client->host.core = client;
     return HF_OK;

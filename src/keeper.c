@@ -27,6 +27,12 @@
 #include "client.h"
 #include "err.h"
 
+enum {
+    KEEP_PLACE_MS = 3000,      /* how often a waiting claim is kept in line */
+    TURNS = 32,                /* a hold is handed over within the process… */
+    TURNS_NS = 5 * 1000 * 1000 /* …at most so often and for so long         */
+};
+
 /* A change of state to be told, or (lock NULL by then) to be forgotten. */
 typedef struct notice {
     struct notice *next;
@@ -76,15 +82,15 @@ struct hf_keeper {
 
 /* ---- holds ------------------------------------------------------------- */
 
-hf_hold *hf__hold_new(hf_spot *spot) {
+hf_hold *hf__hold_new(hf_spot *spot, hf_kind kind) {
     hf_hold *h = calloc(1, sizeof *h);
 
     if (!h)
         return NULL;
     h->spot = hf__spot_keep(spot);
     h->claim.name = h->spot->name;
-    h->claim.kind = spot->kind;
-    h->claim.mode = HF_EXCLUSIVE;
+    h->claim.kind = kind;
+    h->claim.mode = hf__mode(kind);
     atomic_init(&h->refs, 1);
     h->renew_at = h->ends_at = HF_NEVER;
     return h;
@@ -363,9 +369,21 @@ static void *clock_run(void *arg) {
 
 /* ---- the renewer ------------------------------------------------------- */
 
+/* Of a claim that waits only what was asked: what is answered belongs to the
+ * thread that asks, perhaps at this moment. */
+static hf_claim asked_of(const hf_claim *c) {
+    return (hf_claim){.name = c->name,
+                      .kind = c->kind,
+                      .mode = c->mode,
+                      .permits = c->permits,
+                      .owner = c->owner,
+                      .lease_ms = c->lease_ms,
+                      .writers_first = c->writers_first};
+}
+
 static void batch_add(batch *b, hf_hold *h) {
     b->holds[b->n] = h;
-    b->claims[b->n] = h->claim;
+    b->claims[b->n] = h->waits ? asked_of(&h->claim) : h->claim;
     b->claims[b->n].result = HF_EDOUBT;
     b->pointers[b->n] = &b->claims[b->n];
     b->n++;
@@ -379,6 +397,16 @@ static hf_time renew_by(hf_keeper *k, const batch *b) {
         if (b->claims[i].lease_ms / 6 < ms)
             ms = b->claims[i].lease_ms / 6;
     return hf__after_ms(ms < 50 ? 50 : ms);
+}
+
+/* Whoever has no place must ask for one. */
+static void place_kept(hf_keeper *k, hf_hold *h, int result) {
+    h->renew_at = result == HF_OK ? renewal_time(hf__now(), KEEP_PLACE_MS) :
+                                    hf__now() + hf__jitter(HF_SECOND);
+    schedule(k, h);
+    if (result == HF_ELOST)
+        hf__spots_woken(&k->client->spots, h->spot->kind, h->spot->name,
+                        h->claim.owner);
 }
 
 /* mu held on entry and exit, not while the store is asked. */
@@ -399,7 +427,11 @@ static void renew(hf_keeper *k, batch *b) {
 
         if (!h->slot)
             continue; /* released, or over, while we asked */
-        if (result == HF_OK) {
+        if (h->waits) {
+            place_kept(k, h, result);
+        } else if (b->claims[i].token == 0) {
+            schedule(k, h); /* it waited when we asked, and now it holds */
+        } else if (result == HF_OK) {
             renewed(k, h, asked, b->claims[i].lease_ms);
         } else if (result == HF_ELOST) {
             take_away(k, h);
@@ -602,6 +634,74 @@ void hf__keeper_add(hf_keeper *k, hf_hold *h, hf_time asked) {
     atomic_store(&h->state, HF_STATE_HELD);
     renewed(k, h, asked, h->claim.lease_ms);
     pthread_mutex_unlock(&k->mu);
+}
+
+void hf__keeper_add_brief(hf_keeper *k, hf_hold *h, hf_time until) {
+    hf_time now = hf__now();
+
+    pthread_mutex_lock(&k->mu);
+    hf__keeper_settle(k);
+    atomic_store(&h->state, HF_STATE_HELD);
+    atomic_store(&h->held_until, until);
+    h->renew_at = now + (until - now) / 4;
+    schedule(k, h);
+    pthread_mutex_unlock(&k->mu);
+}
+
+void hf__keeper_wait(hf_keeper *k, hf_hold *h) {
+    pthread_mutex_lock(&k->mu);
+    hf__keeper_settle(k);
+    h->waits = true;
+    atomic_store(&h->held_until, HF_NEVER);
+    h->renew_at = renewal_time(hf__now(), KEEP_PLACE_MS);
+    schedule(k, h);
+    pthread_mutex_unlock(&k->mu);
+}
+
+void hf__keeper_unwait(hf_keeper *k, hf_hold *h) {
+    pthread_mutex_lock(&k->mu);
+    remove_from_heap(k, h);
+    h->waits = false;
+    h->renew_at = HF_NEVER;
+    atomic_fetch_add(&k->promised, 1);
+    pthread_mutex_unlock(&k->mu);
+}
+
+/* Only between locks that are kept alive in the same way, so that the next
+ * owner loses nothing by not asking.  The tokens were reserved with the
+ * grant. */
+static bool fits(const hf_hold *h, const hf_waiter *w) {
+    return w && w->takes && w->lock->lease_ms == h->claim.lease_ms &&
+           w->lock->renew_ms == h->renew_ms && !w->lock->max_hold_ms;
+}
+
+static bool may_stay(const hf_hold *h) {
+    return h->slot && h->renew_ms && h->ends_at == HF_NEVER &&
+           h->claim.token < h->claim.last_token && h->turns < TURNS &&
+           hf__now() - h->granted < TURNS_NS && hf__hold_lives(h) &&
+           atomic_load(&h->state) == HF_STATE_HELD;
+}
+
+bool hf__keeper_hand_over(hf_keeper *k, hf_hold *h) {
+    hf_spot *spot = h->spot;
+    atomic_uint *bell = NULL;
+
+    pthread_mutex_lock(&k->mu);
+    pthread_mutex_lock(&spot->mu);
+    hf_waiter *next = spot->first;
+    if (may_stay(h) && fits(h, next)) {
+        h->turns++;
+        h->claim.token++;
+        h->lock = next->lock;
+        h->who = next->who;
+        h->count = 1;
+        bell = hf__waiter_give(spot, h);
+    }
+    pthread_mutex_unlock(&spot->mu);
+    pthread_mutex_unlock(&k->mu);
+    if (bell)
+        hf__waiter_ring(bell);
+    return bell != NULL;
 }
 
 bool hf__keeper_drop(hf_keeper *k, hf_hold *h, int *why) {

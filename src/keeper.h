@@ -24,6 +24,9 @@ struct hf_hold {
     uint64_t who;         /* spot mu: thread or handle; 0: being released */
     int count;            /* spot mu: re-entries */
     int renew_ms;         /* 0: a fixed lease */
+    int turns;            /* spot mu: how often it was handed over */
+    hf_time granted;      /* when the store granted it */
+    uint64_t above;       /* FAIR: the last token of the same number */
     atomic_int refs;
 
     /* Read by anybody, written under the keeper's mu. */
@@ -40,9 +43,10 @@ struct hf_hold {
     struct hf_hold *next_ready; /* waits for the renewer */
     bool is_ready;
     bool given_back; /* nobody holds it any more; release until it is so */
+    bool waits;      /* it has a place in the store's line, to be kept */
 };
 
-hf_hold *hf__hold_new(hf_spot *spot);
+hf_hold *hf__hold_new(hf_spot *spot, hf_kind kind);
 void hf__hold_put(hf_spots *spots, hf_hold *h);
 
 /* Still ours by our own clock: costs no lock. */
@@ -68,6 +72,20 @@ void hf__keeper_settle(hf_keeper *k);
 /* From now on the hold is watched and renewed.  `asked` is the moment before
  * the request left. */
 void hf__keeper_add(hf_keeper *k, hf_hold *h, hf_time asked);
+
+/* The same for a grant that came unasked: believed in until `until` only, and
+ * renewed well before. */
+void hf__keeper_add_brief(hf_keeper *k, hf_hold *h, hf_time until);
+
+/* Keeps the place of a claim that waits, until _unwait; the waiter is woken
+ * should the store say that it has none.  Both need the reserved room. */
+void hf__keeper_wait(hf_keeper *k, hf_hold *h);
+void hf__keeper_unwait(hf_keeper *k, hf_hold *h);
+
+/* The hold passes from its owner, who has let go, to the first in the spot's
+ * queue, without the store, if both are of the same sort and it is good for
+ * others, too: so many turns, so long.  false: it must go back. */
+bool hf__keeper_hand_over(hf_keeper *k, hf_hold *h);
 
 /* Ends that, before its release is sent, but keeps its room: _settle or
  * _give_back follow.  Tells whether it was lost, and why. */

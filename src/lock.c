@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * lock.c - the lock: re-entry, release, and what the owner may ask.
+ * lock.c - the lock, whatever its kind: re-entry, release, and what the owner
+ * may ask.
  *
  * Re-entry is counted here and never in the store, so that a repeated request
  * cannot count twice.  On the wire every grant has an owner number of its own:
@@ -11,59 +12,31 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "claim.h"
 #include "client.h"
 #include "err.h"
 #include "identity.h"
 #include "options.h"
 
-enum { LEAST_LEASE_MS = 10 };
+enum {
+    LEAST_LEASE_MS = 10,
+    BACKOFF_MS = 1,
+    MAX_BACKOFF_MS = 128,
+    MOST_PERMITS = 1024,    /* at once */
+    POLITE_NS = 300 * 1000, /* for a message to arrive and a question to come */
+    FLAGS = HF_OWNER_HANDLE | HF_POST_RELEASE | HF_NO_REENTRY |
+            HF_WRITERS_FIRST | HF_NO_COHORT
+};
+
+static const char *const kind_names[HF_KINDS] = {
+    [HF_LOCK] = "plain lock",      [HF_SIMPLE] = "simple lock",
+    [HF_FAIR] = "fair lock",       [HF_SPIN] = "spin lock",
+    [HF_READ] = "read lock",       [HF_WRITE] = "write lock",
+    [HF_PERMIT] = "leased permit", [HF_SEMAPHORE] = "semaphore",
+    [HF_LATCH] = "latch",
+};
 
 /* ---- making a handle --------------------------------------------------- */
-
-/* One UTF-8 character: its length, 0 if it is none or a control. */
-static size_t character(const unsigned char *s) {
-    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t n = s[0] < 0x80           ? 1 :
-               (s[0] & 0xe0) == 0xc0 ? 2 :
-               (s[0] & 0xf0) == 0xe0 ? 3 :
-               (s[0] & 0xf8) == 0xf0 ? 4 :
-                                       0;
-    unsigned code = s[0] & (0xffu >> (n + 1));
-
-    if (n == 1)
-        return s[0] >= 0x20 && s[0] != 0x7f;
-    for (size_t i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (s[i] & 0x3f);
-    }
-    if (n == 0 || code < least[n] || code > 0x10ffff ||
-        (code >= 0xd800 && code < 0xe000))
-        return 0;
-    return n;
-}
-
-int hf__check_name(const hf_client *client, const char *name, hf_error *err) {
-    size_t length = name ? strlen(name) : 0;
-    size_t most = HF_NAME_MAX - strlen(client->prefix);
-
-    if (length == 0)
-        return hf__fail(err, HF_ENAME, "the lock's name is empty");
-    if (length > most)
-        return hf__fail(err, HF_ENAME,
-                        "the lock's name has %zu bytes; at most %zu are "
-                        "allowed: '%.24s…'",
-                        length, most, name);
-    for (size_t i = 0, n; i < length; i += n) {
-        n = character((const unsigned char *)name + i);
-        if (n == 0)
-            return hf__fail(err, HF_ENAME,
-                            "byte %zu (0x%02x) of the lock's name is a "
-                            "control character or not UTF-8",
-                            i + 1, (unsigned char)name[i]);
-    }
-    return HF_OK;
-}
 
 static int check_duration(int ms, int least, const char *what, hf_error *err) {
     if (ms != 0 && ms < least)
@@ -73,25 +46,53 @@ static int check_duration(int ms, int least, const char *what, hf_error *err) {
     return HF_OK;
 }
 
-static int check_options(const hf_lock_options *o, hf_error *err) {
-    int rc;
-
+static int check_kind(const hf_lock_options *o, hf_error *err) {
     if (o->kind < 0 || o->kind >= HF_KINDS)
         return hf__fail(err, HF_EUSAGE, "there is no lock kind %d",
                         (int)o->kind);
-    if (o->flags & ~(unsigned)(HF_OWNER_HANDLE | HF_POST_RELEASE))
+    if (!hf__leased(o->kind))
+        return hf__fail(err, HF_EUSAGE, "a %s is not a lock: see hf_%s_new",
+                        kind_names[o->kind], kind_names[o->kind]);
+    if (o->flags & ~(unsigned)FLAGS)
         return hf__fail(err, HF_EUSAGE, "unknown lock flags 0x%x", o->flags);
-    if ((rc = check_duration(o->lease_ms, LEAST_LEASE_MS, "lease_ms", err)) ||
-        (rc = check_duration(o->watchdog_ms, LEAST_LEASE_MS, "watchdog_ms",
-                             err)) ||
-        (rc = check_duration(o->renew_ms, 1, "renew_ms", err)) ||
-        (rc = check_duration(o->max_hold_ms, 1, "max_hold_ms", err)))
-        return rc;
+    if (o->flags & HF_WRITERS_FIRST && o->kind != HF_READ &&
+        o->kind != HF_WRITE)
+        return hf__fail(err, HF_EUSAGE,
+                        "HF_WRITERS_FIRST is for read and write locks, not "
+                        "for a %s",
+                        kind_names[o->kind]);
+    return HF_OK;
+}
+
+static int check_numbers(const hf_lock_options *o, hf_error *err) {
+    if (o->permits &&
+        (o->kind != HF_PERMIT || o->permits < 0 || o->permits > MOST_PERMITS))
+        return hf__fail(err, HF_EUSAGE,
+                        "%d permits of a %s: from 1 to %d of an HF_PERMIT "
+                        "make sense",
+                        o->permits, kind_names[o->kind], MOST_PERMITS);
+    if ((o->backoff_ms || o->max_backoff_ms) && o->kind != HF_SPIN)
+        return hf__fail(err, HF_EUSAGE, "only a spin lock has a back-off");
     if (o->lease_ms && (o->watchdog_ms || o->renew_ms))
         return hf__fail(err, HF_EUSAGE,
                         "lease_ms is a fixed lease; with watchdog_ms or "
                         "renew_ms leave it 0");
     return HF_OK;
+}
+
+static int check_options(const hf_lock_options *o, hf_error *err) {
+    int rc;
+
+    if ((rc = check_kind(o, err)) ||
+        (rc = check_duration(o->lease_ms, LEAST_LEASE_MS, "lease_ms", err)) ||
+        (rc = check_duration(o->watchdog_ms, LEAST_LEASE_MS, "watchdog_ms",
+                             err)) ||
+        (rc = check_duration(o->renew_ms, 1, "renew_ms", err)) ||
+        (rc = check_duration(o->max_hold_ms, 1, "max_hold_ms", err)) ||
+        (rc = check_duration(o->backoff_ms, 1, "backoff_ms", err)) ||
+        (rc = check_duration(o->max_backoff_ms, 1, "max_backoff_ms", err)))
+        return rc;
+    return check_numbers(o, err);
 }
 
 /* The lease and its rhythm from the lock's own settings, or the client's. */
@@ -114,18 +115,31 @@ static int set_lease(hf_lock *lock, const hf_lock_options *o, hf_error *err) {
     return HF_OK;
 }
 
-static int attach_spot(hf_lock *lock, const char *name, hf_kind kind) {
-    hf_client *client = lock->client;
-    char full[HF_NAME_MAX + 1];
+static void set_backoff(hf_lock *lock, const hf_lock_options *o) {
+    lock->backoff_ms = o->backoff_ms ? o->backoff_ms : BACKOFF_MS;
+    lock->max_backoff_ms =
+        o->max_backoff_ms ? o->max_backoff_ms : MAX_BACKOFF_MS;
+    if (lock->max_backoff_ms < lock->backoff_ms)
+        lock->max_backoff_ms = lock->backoff_ms;
+}
 
-    snprintf(full, sizeof full, "%s%s", client->prefix, name);
-    lock->spot = hf__spot_get(&client->spots, kind, full);
-    return lock->spot ? HF_OK : HF_ENO_MEMORY;
+/* The handle's own settings; who owns through it. */
+static int configure(hf_lock *lock, const hf_lock_options *o, hf_error *err) {
+    static atomic_ullong last_handle;
+
+    lock->kind = o->kind;
+    lock->flags = o->flags;
+    lock->permits = o->permits ? o->permits : 1;
+    if (o->kind == HF_PERMIT) /* two permits are not one permit twice */
+        lock->flags |= HF_OWNER_HANDLE | HF_NO_REENTRY;
+    if (lock->flags & HF_OWNER_HANDLE) /* apart from the numbers of threads */
+        lock->who = UINT64_C(1) << 63 | (atomic_fetch_add(&last_handle, 1) + 1);
+    set_backoff(lock, o);
+    return set_lease(lock, o, err);
 }
 
 int hf_lock_new(hf_lock **ret, hf_client *client, const char *name,
                 const hf_lock_options *options, hf_error *err) {
-    static atomic_ullong last_handle;
     hf_lock_options o;
     hf_lock *lock;
     int rc;
@@ -137,28 +151,20 @@ int hf_lock_new(hf_lock **ret, hf_client *client, const char *name,
     if ((rc = hf__check_process(client, err)) ||
         (rc =
              hf__options_copy(&o, sizeof o, options, "hf_lock_options", err)) ||
-        (rc = check_options(&o, err)) ||
-        (rc = hf__check_name(client, name, err)))
+        (rc = check_options(&o, err)))
         return rc;
     if (!(hf_can(client, o.kind) & HF_CAN_HOLD))
-        return hf__fail(err, HF_ECANNOT, "the store %s has no %s lock",
-                        hf_store(client),
-                        o.kind == HF_SIMPLE ? "simple" : "such");
+        return hf__fail(err, HF_ECANNOT, "the store %s has no %s",
+                        hf_store(client), kind_names[o.kind]);
     lock = calloc(1, sizeof *lock);
     if (!lock)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     lock->client = client;
-    lock->flags = o.flags;
     lock->lost_fd = -1;
-    if (o.flags & HF_OWNER_HANDLE) /* apart from the numbers of threads */
-        lock->who = UINT64_C(1) << 63 | (atomic_fetch_add(&last_handle, 1) + 1);
-    if ((rc = set_lease(lock, &o, err))) {
+    if ((rc = configure(lock, &o, err)) ||
+        (rc = hf__attach(&lock->spot, client, o.kind, name, err))) {
         free(lock);
         return rc;
-    }
-    if (attach_spot(lock, name, o.kind) < 0) {
-        free(lock);
-        return hf__fail_plain(err, HF_ENO_MEMORY);
     }
     *ret = lock;
     return HF_OK;
@@ -170,47 +176,98 @@ static uint64_t who_asks(const hf_lock *lock) {
     return lock->who ? lock->who : hf__thread_number();
 }
 
-/* The owner comes again: HF_BUSY when it does not hold yet. */
-static int reenter(hf_lock *lock, uint64_t who, hf_error *err) {
+static hf_mode mode_of(const hf_lock *lock) {
+    return hf__mode(lock->kind);
+}
+
+/* Why an owner who holds already cannot take this. */
+static int refuse(const hf_lock *lock, int rc, hf_error *err) {
+    const char *name = hf_lock_name(lock);
+
+    if (rc == HF_ELOST)
+        return hf__fail(err, rc,
+                        "lock '%s' was held by the caller and lost: release it "
+                        "before taking it again",
+                        name);
+    if (rc == HF_EUSAGE && lock->flags & HF_NO_REENTRY)
+        return hf__fail(err, rc,
+                        "'%s' is held by the caller already and cannot be "
+                        "entered twice",
+                        name);
+    if (rc == HF_EUSAGE)
+        return hf__fail(err, rc,
+                        "the caller reads under '%s': it would wait for itself "
+                        "to write; release the read side first",
+                        name);
+    return rc;
+}
+
+/* The owner comes again: HF_BUSY when it does not hold yet.  A writer may
+ * read; *beside is then the number of its hold. */
+static int reenter(hf_lock *lock, uint64_t who, uint64_t *beside) {
     hf_spot *spot = lock->spot;
+    hf_mode mode = mode_of(lock);
     int rc = HF_BUSY;
 
     pthread_mutex_lock(&spot->mu);
-    hf_hold *h = hf__hold_of(spot, who);
-    if (h && hf__hold_lives(h)) {
-        h->count++;
-        rc = HF_OK;
-    } else if (h) {
+    hf_hold *mine = hf__hold_of(spot, who, mode);
+    hf_hold *other =
+        hf__hold_of(spot, who, mode == HF_SHARED ? HF_EXCLUSIVE : HF_SHARED);
+    if (mine && !hf__hold_lives(mine)) {
         rc = HF_ELOST;
+    } else if (mine && lock->flags & HF_NO_REENTRY) {
+        rc = HF_EUSAGE;
+    } else if (mine) {
+        mine->count++;
+        rc = HF_OK;
+    } else if (other && mode == HF_EXCLUSIVE && hf__hold_lives(other)) {
+        rc = HF_EUSAGE;
+    } else if (other && mode == HF_SHARED && hf__hold_lives(other)) {
+        *beside = other->claim.owner;
     }
     pthread_mutex_unlock(&spot->mu);
-    if (rc == HF_ELOST)
-        hf__fail(err, rc,
-                 "lock '%s' was held by the caller and lost: release it "
-                 "before taking it again",
-                 hf_lock_name(lock));
     return rc;
+}
+
+/* A number of its own for every grant; in a fair line one that was used before,
+ * if there is one. */
+static void set_owner(hf_client *client, hf_hold *h) {
+    hf_spot *spot = h->spot;
+    hf_number used = {0};
+
+    if (spot->kind == HF_FAIR) {
+        pthread_mutex_lock(&spot->mu);
+        hf__number_take(spot, &used);
+        pthread_mutex_unlock(&spot->mu);
+    }
+    h->above = used.token;
+    h->claim.owner =
+        used.owner ? used.owner : atomic_fetch_add(&client->last_owner, 1) + 1;
 }
 
 static hf_hold *new_hold(hf_lock *lock, uint64_t who) {
     hf_client *client = lock->client;
-    hf_hold *h = hf__hold_new(lock->spot);
+    hf_hold *h = hf__hold_new(lock->spot, lock->kind);
+    hf_claim *c;
 
     if (!h)
         return NULL;
+    c = &h->claim;
     h->lock = lock;
     h->who = who;
     h->count = 1;
     h->renew_ms = lock->renew_ms;
-    h->claim.lease_ms = lock->lease_ms;
-    h->claim.owner = atomic_fetch_add(&client->last_owner, 1) + 1;
-    if (lock->spot->kind == HF_SIMPLE)
-        hf__world->random(h->claim.nonce, sizeof h->claim.nonce);
+    c->lease_ms = lock->lease_ms;
+    set_owner(client, h);
+    c->permits = lock->permits;
+    c->writers_first = lock->flags & HF_WRITERS_FIRST;
+    if (lock->kind == HF_SIMPLE || lock->kind == HF_PERMIT)
+        hf__world->random(c->nonce, sizeof c->nonce);
     return h;
 }
 
 int hf_lock_acquire(hf_lock *lock, int wait_ms, hf_error *err) {
-    uint64_t who;
+    uint64_t who, beside = 0;
     hf_hold *h;
     int rc;
 
@@ -224,13 +281,15 @@ int hf_lock_acquire(hf_lock *lock, int wait_ms, hf_error *err) {
     if ((rc = hf__check_process(lock->client, err)))
         return rc;
     who = who_asks(lock);
-    rc = reenter(lock, who, err);
+    rc = reenter(lock, who, &beside);
     if (rc != HF_BUSY)
-        return rc;
+        return refuse(lock, rc, err);
     h = new_hold(lock, who);
     if (!h)
         return hf__fail_plain(err, HF_ENO_MEMORY);
-    rc = hf__acquire(lock, h, hf__after_ms(wait_ms), wait_ms != 0, err);
+    h->claim.beside = beside;
+    rc = hf__acquire(lock->client, h, lock, hf__after_ms(wait_ms), wait_ms != 0,
+                     err);
     if (rc == HF_OK && lock->client->on_event)
         hf__client_event(lock->client, HF_EVENT_GRANTED, lock->spot->name,
                          hf_lock_token(lock), HF_OK);
@@ -259,7 +318,7 @@ static int count_down(hf_lock *lock, uint64_t who, hf_hold **ret) {
     int rc = HF_ENOT_OWNER;
 
     pthread_mutex_lock(&spot->mu);
-    hf_hold *h = hf__hold_of(spot, who);
+    hf_hold *h = hf__hold_of(spot, who, mode_of(lock));
     if (h && --h->count > 0) {
         rc = hf__hold_lives(h) ? HF_BUSY : HF_ELOST;
     } else if (h) {
@@ -271,9 +330,14 @@ static int count_down(hf_lock *lock, uint64_t who, hf_hold **ret) {
     return rc;
 }
 
-/* Takes the hold out of its spot and lets the next in. */
-static void unlink_hold(hf_spot *spot, hf_hold *h) {
+/* Takes the hold out of its spot and lets the next in.  `clean`: nothing of it
+ * is under way. */
+static void unlink_hold(hf_spot *spot, hf_hold *h, bool clean) {
     pthread_mutex_lock(&spot->mu);
+    if (h->claim.rivals > 0 && spot->first)
+        spot->polite_until = hf__now() + POLITE_NS;
+    if (clean && spot->kind == HF_FAIR)
+        hf__number_put(spot, (hf_number){h->claim.owner, h->claim.token});
     hf_hold **link = &spot->holds;
     while (*link != h)
         link = &(*link)->next;
@@ -294,6 +358,19 @@ static int lost_before(hf_lock *lock, int why, hf_error *err) {
                     hf_lock_name(lock), hf_strerror(why));
 }
 
+/* Straight to the next thread of this process, without the store. */
+static bool hand_over(hf_lock *lock, hf_hold *h) {
+    hf_client *client = lock->client;
+    uint64_t token = h->claim.token;
+
+    if (!hf__shares_turns(lock) || !hf__keeper_hand_over(client->keeper, h))
+        return false;
+    if (client->on_event)
+        hf__client_event(client, HF_EVENT_RELEASED, lock->spot->name, token,
+                         HF_OK);
+    return true;
+}
+
 /* Ends a hold that count_down took.  One that was lost by our clock may still
  * stand in the store, so that is told too; what was taken from us is not. */
 static int end_hold(hf_lock *lock, hf_hold *h, hf_how how, int after_ms,
@@ -312,7 +389,7 @@ static int end_hold(hf_lock *lock, hf_hold *h, hf_how how, int after_ms,
     if (!lost || why != HF_ELOST)
         rc = tell_store(client, h, how, err);
     hf__keeper_detach(client->keeper, h);
-    unlink_hold(lock->spot, h);
+    unlink_hold(lock->spot, h, rc == HF_OK && how == HF_RELEASE);
     if (rc == HF_OK || rc == HF_ELOST || how == HF_RELEASE_AFTER) {
         hf__keeper_settle(client->keeper);
         hf__hold_put(&client->spots, h);
@@ -348,6 +425,8 @@ static int release(hf_lock *lock, hf_how how, int after_ms, hf_error *err) {
         return not_owner(lock, err);
     if (rc == HF_ELOST)
         return hf__fail(err, rc, "lock '%s' was lost", hf_lock_name(lock));
+    if (how != HF_RELEASE_AFTER && hand_over(lock, h))
+        return HF_OK;
     return end_hold(lock, h, how, after_ms, err);
 }
 
@@ -410,7 +489,7 @@ static hf_hold *borrow(hf_lock *lock) {
     if (!lock || hf__check_process(lock->client, NULL))
         return NULL;
     pthread_mutex_lock(&lock->spot->mu);
-    h = hf__hold_of(lock->spot, who_asks(lock));
+    h = hf__hold_of(lock->spot, who_asks(lock), mode_of(lock));
     if (h)
         atomic_fetch_add(&h->refs, 1);
     pthread_mutex_unlock(&lock->spot->mu);
@@ -473,7 +552,8 @@ int hf_lock_force_release(hf_lock *lock, const char *owner, hf_error *err) {
         return rc;
     be = lock->client->be;
     c.name = lock->spot->name;
-    c.kind = lock->spot->kind;
+    c.kind = lock->kind;
+    c.mode = mode_of(lock);
     return be->ops->release(be, &c, HF_RELEASE_FORCED, owner,
                             hf__after_ms(lock->client->host.timeout_ms), err);
 }
@@ -508,7 +588,7 @@ int hf_lock_holds(hf_lock *lock) {
     if (!lock || hf__check_process(lock->client, NULL))
         return 0;
     pthread_mutex_lock(&lock->spot->mu);
-    h = hf__hold_of(lock->spot, who_asks(lock));
+    h = hf__hold_of(lock->spot, who_asks(lock), mode_of(lock));
     if (h && hf__hold_lives(h))
         count = h->count;
     pthread_mutex_unlock(&lock->spot->mu);
@@ -532,13 +612,28 @@ size_t hf_lock_owner(hf_lock *lock, char *buf, size_t size) {
     int n;
 
     if (h && hf__hold_lives(h))
-        n = snprintf(buf, size, "%s:%llu", lock->client->host.identity.client,
-                     (unsigned long long)h->claim.owner);
+        n = hf__owner_of(&h->claim, lock->client->host.identity.client, buf,
+                         size);
     else
         n = snprintf(buf, size, "%s", "");
     if (h)
         give(lock, h);
     return (size_t)n;
+}
+
+int hf_lock_last_token(hf_lock *lock, uint64_t *token, hf_error *err) {
+    int64_t value = 0;
+    int rc;
+
+    err = err ? err : &(hf_error){0};
+    if (!lock || !token)
+        return hf__fail(err, HF_EUSAGE, "hf_lock_last_token: %s is NULL",
+                        lock ? "token" : "lock");
+    if ((rc = hf__check_process(lock->client, err)))
+        return rc;
+    rc = hf__count(lock->client, lock->spot, HF_COUNT_TOKEN, &value, 0, err);
+    *token = (uint64_t)value;
+    return rc;
 }
 
 const char *hf_lock_name(const hf_lock *lock) {

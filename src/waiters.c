@@ -33,6 +33,7 @@ int hf__spots_init(hf_spots *spots) {
 
 static void destroy(hf_spot *spot) {
     pthread_mutex_destroy(&spot->mu);
+    free(spot->numbers);
     free(spot);
 }
 
@@ -141,30 +142,88 @@ void hf__spot_put(hf_spots *spots, hf_spot *spot) {
     destroy(spot);
 }
 
-static void wake(hf_spot *spot) {
+void hf__waiter_ring(atomic_uint *bell) {
+    hf__world->unpark(bell, 1);
+}
+
+static void ring(hf_waiter *w) {
+    atomic_store(&w->bell, 1);
+    hf__waiter_ring(&w->bell);
+}
+
+static void wake(hf_waiter *w) {
+    w->woken = true;
+    w->refused = false;
+    ring(w);
+}
+
+static void wake_all(hf_spot *spot) {
+    for (hf_waiter *w = spot->first; w; w = w->next)
+        wake(w);
+}
+
+static hf_waiter *waiter_of(hf_spot *spot, uint64_t owner) {
+    hf_waiter *w = spot->first;
+
+    while (w && w->owner != owner)
+        w = w->next;
+    return w;
+}
+
+/* Where everybody asks for himself, a message for nobody is for all. */
+static void moved(hf_spot *spot, uint64_t owner) {
+    hf_waiter *w;
+
     pthread_mutex_lock(&spot->mu);
-    hf__spot_nudge(spot);
+    if (owner) {
+        w = waiter_of(spot, owner);
+        if (w)
+            wake(w);
+    } else if (spot->kind == HF_FAIR) {
+        wake_all(spot);
+    } else {
+        hf__spot_nudge(spot);
+    }
     pthread_mutex_unlock(&spot->mu);
 }
 
-void hf__spots_woken(hf_spots *spots, hf_kind kind, const char *name) {
+void hf__spots_woken(hf_spots *spots, hf_kind kind, const char *name,
+                     uint64_t owner) {
     pthread_mutex_lock(&spots->mu);
     if (name) {
         hf_spot *spot = find(spots, kind, name, hash_of(kind, name));
         if (spot)
-            wake(spot);
+            moved(spot, owner);
     } else {
         for (size_t i = 0; i < spots->n_buckets; i++)
             for (hf_spot *s = spots->buckets[i]; s; s = s->next)
-                wake(s);
+                moved(s, 0);
     }
     pthread_mutex_unlock(&spots->mu);
 }
 
-void hf__waiter_join(hf_spot *spot, hf_waiter *w, const hf_lock *via) {
-    w->via = via;
-    w->woken = w->cancelled = false;
-    pthread_cond_init(&w->cond, NULL);
+void hf__spots_granted(hf_spots *spots, hf_kind kind, const char *name,
+                       uint64_t owner, uint64_t token, hf_time until) {
+    hf_spot *spot;
+    hf_waiter *w = NULL;
+
+    pthread_mutex_lock(&spots->mu);
+    spot = find(spots, kind, name, hash_of(kind, name));
+    if (spot) {
+        pthread_mutex_lock(&spot->mu);
+        w = waiter_of(spot, owner);
+        if (w && token > w->above) {
+            w->granted = true;
+            w->token = token;
+            w->until = until;
+            wake(w);
+        }
+        pthread_mutex_unlock(&spot->mu);
+    }
+    pthread_mutex_unlock(&spots->mu);
+}
+
+void hf__waiter_join(hf_spot *spot, hf_waiter *w) {
     w->next = NULL;
     w->prev = spot->last;
     if (spot->last)
@@ -174,27 +233,94 @@ void hf__waiter_join(hf_spot *spot, hf_waiter *w, const hf_lock *via) {
     spot->last = w;
 }
 
+static void unlink_waiter(hf_spot *spot, hf_waiter *w) {
+    *(w->prev ? &w->prev->next : &spot->first) = w->next;
+    *(w->next ? &w->next->prev : &spot->last) = w->prev;
+}
+
+/* The bell is muffled before the mu is let go: what changes from then on rings
+ * it. */
+bool hf__waiter_sleep(hf_spot *spot, hf_waiter *w, hf_time by) {
+    atomic_store(&w->bell, 0);
+    pthread_mutex_unlock(&spot->mu);
+    hf__world->park(&w->bell, 0, by);
+    if (atomic_load(&w->given))
+        return true;
+    pthread_mutex_lock(&spot->mu);
+    if (!atomic_load(&w->given))
+        return false;
+    pthread_mutex_unlock(&spot->mu);
+    return true;
+}
+
+atomic_uint *hf__waiter_give(hf_spot *spot, hf_hold *h) {
+    hf_waiter *w = spot->first;
+    atomic_uint *bell = &w->bell;
+
+    unlink_waiter(spot, w);
+    atomic_store(&w->bell, 1);
+    atomic_store(&w->given, h);
+    return bell;
+}
+
 void hf__waiter_leave(hf_spot *spot, hf_waiter *w) {
     bool was_first = spot->first == w;
 
-    *(w->prev ? &w->prev->next : &spot->first) = w->next;
-    *(w->next ? &w->next->prev : &spot->last) = w->prev;
-    pthread_cond_destroy(&w->cond);
+    unlink_waiter(spot, w);
     if (was_first)
         hf__spot_nudge(spot);
 }
 
-void hf__spot_nudge(hf_spot *spot) {
-    if (!spot->first)
-        return;
-    spot->first->woken = true;
-    pthread_cond_signal(&spot->first->cond);
+bool hf__waiter_first(const hf_spot *spot, const hf_waiter *w) {
+    if (spot->kind == HF_FAIR || w->mode == HF_ZERO || w->inside)
+        return true;
+    for (const hf_waiter *before = w->prev; before; before = before->prev)
+        if (before->refused || before->mode == HF_EXCLUSIVE ||
+            w->mode == HF_EXCLUSIVE)
+            return false;
+    return true;
 }
 
-void hf__spot_cancel(hf_spot *spot, const hf_lock *via) {
+/* Readers go together, and so do those who wait for a latch.  Permits are
+ * few: one looks, and the next when it has got some. */
+void hf__spot_nudge(hf_spot *spot) {
+    hf_waiter *w = spot->first;
+
+    if (!w || spot->kind == HF_FAIR)
+        return;
+    wake(w);
+    if (w->mode != HF_SHARED && w->mode != HF_ZERO)
+        return;
+    for (hf_mode mode = w->mode; (w = w->next) && w->mode == mode;)
+        wake(w);
+}
+
+bool hf__number_take(hf_spot *spot, hf_number *ret) {
+    if (spot->n_numbers == 0)
+        return false;
+    *ret = spot->numbers[--spot->n_numbers];
+    return true;
+}
+
+/* Without memory it is forgotten, and the next one gets a new number. */
+void hf__number_put(hf_spot *spot, hf_number number) {
+    size_t room = spot->room ? 2 * spot->room : 8;
+    hf_number *wide;
+
+    if (spot->n_numbers == spot->room) {
+        wide = realloc(spot->numbers, room * sizeof *wide);
+        if (!wide)
+            return;
+        spot->numbers = wide;
+        spot->room = room;
+    }
+    spot->numbers[spot->n_numbers++] = number;
+}
+
+void hf__spot_cancel(hf_spot *spot, const void *via) {
     for (hf_waiter *w = spot->first; w; w = w->next)
         if (w->via == via) {
             w->cancelled = true;
-            pthread_cond_signal(&w->cond);
+            ring(w);
         }
 }

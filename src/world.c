@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,6 +72,20 @@ static int real_wait(pthread_cond_t *cond, pthread_mutex_t *mu, hf_time by) {
     return pthread_cond_clockwait(cond, mu, CLOCK_MONOTONIC, &ts);
 }
 
+static void real_park(atomic_uint *word, unsigned seen, hf_time by) {
+    hf_time left = by - real_now();
+    struct timespec ts = {.tv_sec = (time_t)(left / HF_SECOND),
+                          .tv_nsec = (long)(left % HF_SECOND)};
+
+    if (left > 0)
+        syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen,
+                by == HF_NEVER ? NULL : &ts, NULL, 0);
+}
+
+static void real_unpark(const atomic_uint *word, int n) {
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+}
+
 static int real_dial(const struct sockaddr *addr, socklen_t len) {
     int fd =
         socket(addr->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -118,6 +134,8 @@ const hf_world hf__real_world = {
     .thread_start = real_thread_start,
     .thread_join = real_thread_join,
     .wait = real_wait,
+    .park = real_park,
+    .unpark = real_unpark,
     .dial = real_dial,
     .send = real_send,
     .recv = real_recv,

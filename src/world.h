@@ -12,6 +12,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -36,6 +37,13 @@ typedef struct hf_world {
     /* Sleeps on `cond` until woken (0) or `by` has come (ETIMEDOUT); may also
      * return for nothing.  HF_NEVER has no end. */
     int (*wait)(pthread_cond_t *cond, pthread_mutex_t *mu, hf_time by);
+
+    /* Sleeps while *word is `seen`, at most until `by`; may also return for
+     * nothing.  Who changes the word wakes up to `n` who sleep on it; it need
+     * not exist any more by then.  Unlike `wait` nobody who wakes up has to
+     * queue for a mutex. */
+    void (*park)(atomic_uint *word, unsigned seen, hf_time by);
+    void (*unpark)(const atomic_uint *word, int n);
 
     /* Non-blocking, close-on-exec stream sockets.  Results as connect(2) and
      * friends; sending never raises SIGPIPE. */

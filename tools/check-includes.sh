@@ -5,7 +5,7 @@
 # who may include what of ours, read from the #include lines.
 #
 #   cli          only holdfast.h and its own headers
-#   primitives   (lock.c) know claims and the core, but no store
+#   primitives   (lock, semaphore, latch) know claims and the core, but no store
 #   stores       know backend.h and the claim, but no part of the core above
 #                them, and not each other; table, trace and fault are the
 #                exceptions that hold stores
@@ -37,6 +37,9 @@ src/backend/*            deny   src/backend/redis/*
 src/backend/*            deny   src/backend/sql/*
 src/backend/memory.c     deny   src/backend/*
 src/lock.*               deny   src/backend/*
+src/semaphore.*          deny   src/backend/*
+src/latch.*              deny   src/backend/*
+src/count.*              deny   src/backend/*
 src/acquire.*            deny   src/backend/*
 src/acquire.*            deny   src/lock.h
 src/waiters.*            deny   src/backend/*

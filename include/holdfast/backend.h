@@ -45,27 +45,65 @@ HF_API const char *hf_uri_get(const hf_uri *uri, const char *key);
 
 /* ---- the claim --------------------------------------------------------- */
 
-typedef enum hf_mode { HF_EXCLUSIVE, HF_SHARED, HF_PERMIT, HF_ZERO } hf_mode;
+typedef enum hf_mode { HF_EXCLUSIVE, HF_SHARED, HF_PERMITS, HF_ZERO } hf_mode;
 
+/* What a claim is, kind by kind:
+ *   LOCK SIMPLE FAIR SPIN WRITE  EXCLUSIVE, leased
+ *   READ                         SHARED, leased
+ *   PERMIT                       PERMITS, leased
+ *   SEMAPHORE                    PERMITS; a grant takes them and is over
+ *   LATCH                        ZERO; a grant takes nothing */
 typedef struct hf_claim {
     /* Asked: set by the core, read by the backend. */
     const char *name; /* lives as long as the claim                        */
-    hf_kind kind;     /* claims of different kinds do not meet             */
+    hf_kind kind;     /* READ meets WRITE, PERMIT meets SEMAPHORE; whether
+                         LOCK meets FAIR and SPIN is the store's affair    */
     hf_mode mode;
-    int permits, limit;      /* PERMIT: take permits out of limit          */
+    int permits;             /* PERMITS: how many                          */
     uint64_t owner;          /* with the client's id: who asks.  A new one
-                                for every grant, never reused, so that a late
-                                request cannot touch a later grant         */
+                                for every grant, so that a late request cannot
+                                touch a later one; FAIR: used again once all
+                                its requests were answered                 */
+    uint64_t beside;         /* READ: the owner of the WRITE that the same
+                                asker holds and that must not keep it out;
+                                0: none                                    */
     unsigned char nonce[16]; /* random, as new as the owner                */
     int lease_ms;
+    int block; /* LOCK: tokens wanted, the first for this grant, the rest for
+                  those in this process it is handed on to; 0 means 1      */
+    bool writers_first; /* READ: not while a WRITE of this sort waits      */
 
     /* Answered: set by the backend. */
-    uint64_t token;    /* grant: above every earlier one of the name       */
-    hf_time ask_again; /* BUSY: pointless before this unless woken         */
-    int result;        /* renew: OK, HF_ELOST, or why it is not known      */
+    uint64_t token;      /* grant: above every earlier one of the name     */
+    uint64_t last_token; /* of the block; 0: there is only the one         */
+    hf_time ask_again;   /* BUSY: pointless before this unless woken       */
+    int result;          /* renew: OK, HF_ELOST, or why it is not known    */
+    int rivals; /* release: how many others listen for the name, if known  */
 
-    uint64_t place; /* the backend's own; 0 in a new claim                 */
+    uint64_t place; /* the backend's own; 0 in a new claim; else it may stand
+                       in the line, and must be released on the way out    */
 } hf_claim;
+
+/* The line a claim stands in goes by this kind. */
+static inline hf_kind hf_line_kind(hf_kind kind) {
+    return kind == HF_READ ? HF_WRITE : kind == HF_PERMIT ? HF_SEMAPHORE : kind;
+}
+
+/* What can be done with the number that a SEMAPHORE or a LATCH is. */
+typedef enum hf_count_op {
+    HF_COUNT_FREE,        /* how many are free, or left to count down     */
+    HF_COUNT_LEASED,      /* SEMAPHORE: held as PERMIT                    */
+    HF_COUNT_TOKEN,       /* any kind: the last token granted; 0: none    */
+    HF_COUNT_SET,         /* if it is not set, for lease_ms (0: for ever);
+                              HF_BUSY: it is                               */
+    HF_COUNT_ADD,         /* so many more, or less                        */
+    HF_COUNT_RESIZE,      /* free and leased shall be so many             */
+    HF_COUNT_GIVE,        /* release                                      */
+    HF_COUNT_GIVE_IF_SET, /* HF_EFREE: it is not set                      */
+    HF_COUNT_DRAIN,       /* take all that are free; says how many        */
+    HF_COUNT_DOWN,        /* LATCH: one less, never below zero            */
+    HF_COUNT_DELETE       /* HF_EFREE: there was none                     */
+} hf_count_op;
 
 /* ---- what the core lends to a backend ---------------------------------- */
 
@@ -84,10 +122,17 @@ typedef struct hf_host {
     int spin_us;    /* see hf_options; 0: never                            */
 
     /* The line of a name may have moved: who waits for it should ask again.
-     * NULL means every line (after a reconnect).  Callable from any thread,
-     * also with locks of the backend's held: the core calls no verb while it
-     * holds its own. */
-    void (*woken)(void *core, hf_kind kind, const char *name);
+     * NULL means every line (after a reconnect).  `kind` is a line's kind
+     * (hf_line_kind).  `owner` is the one waiter that was meant; 0: whoever
+     * is next.  Callable from any thread, also with locks of the backend's
+     * held: the core calls no verb while it holds its own. */
+    void (*woken)(void *core, hf_kind kind, const char *name, uint64_t owner);
+
+    /* The store gave the name to `owner`, who waits, unasked.  It may believe
+     * so until `until` and must renew before.  A waiter that is gone gives it
+     * back by the release on its way out.  Callable as woken is. */
+    void (*granted)(void *core, hf_kind kind, const char *name, uint64_t owner,
+                    uint64_t token, hf_time until);
 
     /* A posted release failed for good. */
     void (*unreleased)(void *core, const char *name, int code);
@@ -134,7 +179,8 @@ typedef struct hf_backend_ops {
      * ask_again set.  Idempotent per owner: who holds gets OK, the same token
      * and a fresh lease, so that the cure for doubt is to ask again.
      * `waits`: the caller will wait; a store that keeps order gives it a
-     * place in the line (left by release), others ignore it. */
+     * place in the line (left by release), others ignore it.
+     * SEMAPHORE: once per nonce, however often it is asked. */
     int (*attempt)(hf_backend *be, hf_claim *c, bool waits, hf_time by,
                    hf_error *err);
 
@@ -147,16 +193,23 @@ typedef struct hf_backend_ops {
                  hf_error *err);
 
     /* Sets the lease of n grants anew; c->result for each one.  OK means that
-     * every result is an answer (OK or HF_ELOST). */
+     * every result is an answer (OK or HF_ELOST).  A claim without a token
+     * waits: its place is kept, and HF_ELOST tells that it must ask again. */
     int (*renew)(hf_backend *be, hf_claim *const *claims, size_t n, hf_time by,
                  hf_error *err);
 
     /* The only way out, from holding and from waiting.  OK: the owner is out.
      * HF_ELOST: it no longer held.  May be called twice, and when neither is
-     * known.  FORCED: frees the name whoever holds it (if `whose` is not
+     * known.  SEMAPHORE: undoes the attempt with that nonce, if it was granted.
+     *  FORCED: frees the name whoever holds it (if `whose` is not
      * NULL: only that owner text), raises the token; HF_EFREE: nobody did. */
     int (*release)(hf_backend *be, hf_claim *c, hf_how how, const char *whose,
                    hf_time by, hf_error *err);
+
+    /* Does something with the number of c->name; *value is what to do it with,
+     * and then what came of it.  Once per nonce, however often it is asked. */
+    int (*count)(hf_backend *be, hf_claim *c, hf_count_op op, int64_t *value,
+                 hf_time by, hf_error *err);
 
     /* Renews the record that says who this client is (host->identity), for
      * lease_ms.  Failure is harmless. */
@@ -180,7 +233,7 @@ struct hf_backend {
 
 /* What a module (a shared object holdfast-NAME.so) exports. */
 #define HF_MODULE_SYMBOL "hf_module_ops"
-#define HF_MODULE_ABI    1
+#define HF_MODULE_ABI    2
 typedef struct hf_module {
     int abi; /* HF_MODULE_ABI */
     const hf_backend_ops *ops;

@@ -161,6 +161,28 @@ static int fault_release(hf_backend *be, hf_claim *c, hf_how how,
     return f->inner->ops->release(f->inner, c, how, whose, by, err);
 }
 
+static int fault_count(hf_backend *be, hf_claim *c, hf_count_op op,
+                       int64_t *value, hf_time by, hf_error *err) {
+    fault *f = fault_of(be);
+    int64_t unheard = *value;
+
+    switch (fate(f, HF_VERB_COUNT)) {
+    case HF_TROUBLE_UNSENT:
+        return unsent(err);
+    case HF_TROUBLE_UNANSWERED:
+        f->inner->ops->count(f->inner, c, op, &unheard, by, err);
+        return unanswered(err);
+    case HF_TROUBLE_SILENT:
+        return silent(f, by, err);
+    case HF_TROUBLE_TWICE:
+        f->inner->ops->count(f->inner, c, op, &unheard, by, err);
+        break;
+    default:
+        break;
+    }
+    return f->inner->ops->count(f->inner, c, op, value, by, err);
+}
+
 static int fault_announce(hf_backend *be, int lease_ms, hf_time by,
                           hf_error *err) {
     hf_backend *inner = fault_of(be)->inner;
@@ -190,6 +212,7 @@ static const hf_backend_ops fault_ops = {
     .watch = fault_watch,
     .renew = fault_renew,
     .release = fault_release,
+    .count = fault_count,
     .announce = fault_announce,
     .list = fault_list,
     .examine = fault_examine,

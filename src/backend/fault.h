@@ -12,6 +12,7 @@ typedef enum hf_verb {
     HF_VERB_WATCH,
     HF_VERB_RENEW,
     HF_VERB_RELEASE,
+    HF_VERB_COUNT,
     HF_VERBS
 } hf_verb;
 

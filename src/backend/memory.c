@@ -5,7 +5,19 @@
  * Kept as plain as can be, because it is the oracle: random scripts must give
  * the same answers here and on every other store.  memory:NAME is shared by
  * all clients of the process that open the same NAME, and lives as long as one
- * of them.  Everything is under one mutex. */
+ * of them.  Everything is under one mutex.
+ *
+ * A line is a name with the claims on it; some lines also have a number:
+ *
+ *      lock        LOCK FAIR SPIN        places
+ *      read/write  READ WRITE            places
+ *      semaphore   PERMIT SEMAPHORE      places, and how many permits there
+ *                                        are, the leased ones among them
+ *      latch       LATCH                 what is left to count down
+ *
+ * A SEMAPHORE that is granted makes the number less and is gone; a LATCH that
+ * is granted just goes.  What changes a number is remembered by its nonce, so
+ * that it counts once however often it is asked for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +26,45 @@
 #include "../err.h"
 #include "../world.h"
 
+enum { REMEMBERED = 256 }; /* answers of a line: far more than are under way */
+
+/* What a kind is here. */
+static const struct manner {
+    hf_kind line; /* kinds of one line meet */
+    unsigned can;
+    bool stands; /* who waits has a place */
+    const char *word;
+} manners[HF_KINDS] = {
+    [HF_LOCK] = {HF_LOCK, HF_CAN_HOLD | HF_CAN_ORDER | HF_CAN_WAKE, true,
+                 "lock"},
+    [HF_FAIR] = {HF_LOCK, HF_CAN_HOLD | HF_CAN_ORDER | HF_CAN_WAKE, true,
+                 "fair"},
+    [HF_SPIN] = {HF_LOCK, HF_CAN_HOLD, false, "lock"},
+    [HF_READ] = {HF_WRITE, HF_CAN_HOLD | HF_CAN_WAKE, true, "read"},
+    [HF_WRITE] = {HF_WRITE, HF_CAN_HOLD | HF_CAN_WAKE, true, "write"},
+    [HF_PERMIT] = {HF_SEMAPHORE, HF_CAN_HOLD | HF_CAN_WAKE, true, "permit"},
+    [HF_SEMAPHORE] = {HF_SEMAPHORE, HF_CAN_HOLD | HF_CAN_WAKE, false,
+                      "semaphore"},
+    [HF_LATCH] = {HF_LATCH, HF_CAN_HOLD | HF_CAN_WAKE, false, "latch"},
+};
+
 typedef struct memory memory;
 
 /* A claim in a line. */
 typedef struct place {
     struct place *next;
     memory *client; /* NULL: the grant outlives its client */
-    uint64_t owner;
+    hf_claim claim; /* as it was asked, then as it was granted */
     hf_entry entry;
-    uint64_t token;
     hf_time until, since;
 } place;
+
+/* What somebody was told, to be told again. */
+typedef struct answer {
+    unsigned char nonce[16];
+    int result;
+    int64_t value;
+} answer;
 
 /* A name and the claims on it, oldest first. */
 typedef struct line {
@@ -32,6 +72,11 @@ typedef struct line {
     hf_kind kind;
     uint64_t token; /* of the last grant */
     place *first;
+    bool is_set; /* it has a number, until gone_at */
+    int64_t number;
+    hf_time gone_at;
+    answer *answers; /* a ring; NULL: none yet */
+    size_t n_answers;
     char name[HF_NAME_MAX + 1];
 } line;
 
@@ -40,6 +85,7 @@ typedef struct watcher {
     struct watcher *next;
     memory *client;
     hf_kind kind;
+    uint64_t owner;
     char name[HF_NAME_MAX + 1];
 } watcher;
 
@@ -67,30 +113,15 @@ static store *stores; /* mu, and so is all they lead to */
 static line *find_line(store *s, hf_kind kind, const char *name) {
     line *l = s->lines;
 
-    while (l && (l->kind != kind || strcmp(l->name, name) != 0))
+    while (l && (l->kind != manners[kind].line || strcmp(l->name, name) != 0))
         l = l->next;
-    return l;
-}
-
-static line *get_line(store *s, hf_kind kind, const char *name) {
-    line *l = find_line(s, kind, name);
-
-    if (l)
-        return l;
-    l = calloc(1, sizeof *l);
-    if (!l)
-        return NULL;
-    l->kind = kind;
-    snprintf(l->name, sizeof l->name, "%s", name);
-    l->next = s->lines;
-    s->lines = l;
     return l;
 }
 
 static place **find_place(line *l, const memory *m, uint64_t owner) {
     place **link = &l->first;
 
-    while (*link && ((*link)->client != m || (*link)->owner != owner))
+    while (*link && ((*link)->client != m || (*link)->claim.owner != owner))
         link = &(*link)->next;
     return link;
 }
@@ -102,6 +133,21 @@ static void remove_place(place **link) {
     free(gone);
 }
 
+static void remove_holders(line *l) {
+    for (place **link = &l->first; *link;)
+        if ((*link)->entry.holds)
+            remove_place(link);
+        else
+            link = &(*link)->next;
+}
+
+/* What was leased out of a number goes with it. */
+static void unset(line *l) {
+    l->is_set = false;
+    l->number = 0;
+    remove_holders(l);
+}
+
 /* Grants whose lease is over are no longer in the line. */
 static void expire(line *l) {
     hf_time now = hf__now();
@@ -111,6 +157,39 @@ static void expire(line *l) {
             remove_place(link);
         else
             link = &(*link)->next;
+    if (l->is_set && l->gone_at <= now)
+        unset(l);
+}
+
+/* The line as it is now, made where there is none; NULL: no memory. */
+static line *get_line(store *s, hf_kind kind, const char *name) {
+    line *l = find_line(s, kind, name);
+
+    if (l) {
+        expire(l);
+        return l;
+    }
+    l = calloc(1, sizeof *l);
+    if (!l)
+        return NULL;
+    l->kind = manners[kind].line;
+    snprintf(l->name, sizeof l->name, "%s", name);
+    l->next = s->lines;
+    s->lines = l;
+    return l;
+}
+
+static bool keeps_to_the_line(const hf_claim *c) {
+    switch (c->kind) {
+    case HF_LOCK:
+    case HF_FAIR:
+        return true;
+    case HF_READ:
+    case HF_WRITE:
+        return c->writers_first;
+    default:
+        return false;
+    }
 }
 
 static place *append(line *l, memory *m, const hf_claim *c) {
@@ -119,20 +198,32 @@ static place *append(line *l, memory *m, const hf_claim *c) {
     if (!p)
         return NULL;
     p->client = m;
-    p->owner = c->owner;
+    p->claim = *c;
+    p->claim.name = l->name;
     p->since = hf__now();
-    p->entry = (hf_entry){.mode = c->mode, .permits = c->permits, .fifo = true};
+    p->entry = (hf_entry){
+        .mode = c->mode, .permits = c->permits, .fifo = keeps_to_the_line(c)};
     while (*link)
         link = &(*link)->next;
     *link = p;
     return p;
 }
 
+/* The write lock that a reader holds, too. */
+static const place *own_write(line *l, const place *reader) {
+    uint64_t owner = reader->claim.beside;
+    const place *p = owner ? *find_place(l, reader->client, owner) : NULL;
+
+    return p && p->entry.holds ? p : NULL;
+}
+
 /* The rule of admission over the line, which is copied for it; where there is
- * no memory for that, nobody gets in. */
-static bool admitted(const line *l, const place *mine, int limit) {
-    int n = 0, me = 0;
+ * no memory for that, nobody gets in.  Who goes beside his own write lock does
+ * not see it, and need not wait for others: nobody could be first. */
+static bool admitted(line *l, const place *mine) {
+    const place *unseen = own_write(l, mine);
     hf_entry *entries;
+    int n = 0, me = 0;
     bool yes;
 
     for (const place *p = l->first; p; p = p->next)
@@ -142,11 +233,15 @@ static bool admitted(const line *l, const place *mine, int limit) {
         return false;
     n = 0;
     for (const place *p = l->first; p; p = p->next) {
+        if (p == unseen)
+            continue;
         if (p == mine)
             me = n;
         entries[n++] = p->entry;
     }
-    yes = hf__admit(entries, n, me, limit, 0).admitted;
+    if (unseen)
+        entries[me].fifo = false;
+    yes = hf__admit(entries, n, me, l->number, l->number).admitted;
     free(entries);
     return yes;
 }
@@ -160,13 +255,97 @@ static hf_time first_end(const line *l) {
     return at;
 }
 
-static void tell(store *s, hf_kind kind, const char *name) {
-    for (watcher *w = s->watchers; w; w = w->next)
-        if (w->kind == kind && strcmp(w->name, name) == 0)
-            w->client->base.host->woken(w->client->base.host->core, kind, name);
+/* ---- grants (mu) ------------------------------------------------------- */
+
+/* Above every earlier token, and above those of a store of the same name that
+ * was here before; n of them.  The last one. */
+static uint64_t next_tokens(line *l, int n) {
+    uint64_t floor = (uint64_t)hf__world->wall_us();
+
+    l->token = l->token + 1 > floor ? l->token + 1 : floor;
+    l->token += (uint64_t)n - 1;
+    return l->token;
 }
 
-/* ---- the verbs --------------------------------------------------------- */
+static void hold(line *l, place *p, int tokens, hf_time until) {
+    if (!p->entry.holds) {
+        uint64_t last = next_tokens(l, tokens);
+
+        p->entry.holds = true;
+        p->since = hf__now();
+        p->claim.token = last - (uint64_t)tokens + 1;
+        p->claim.last_token = tokens > 1 ? last : 0;
+    }
+    p->until = until;
+}
+
+static bool hears_of(const watcher *w, const line *l) {
+    return manners[w->kind].line == l->kind && strcmp(w->name, l->name) == 0;
+}
+
+static bool listens(const store *s, const line *l, const place *p) {
+    const watcher *w = s->watchers;
+
+    while (w && (w->client != p->client || w->owner != p->claim.owner ||
+                 !hears_of(w, l)))
+        w = w->next;
+    return w != NULL;
+}
+
+/* The fair one whose turn it is gets the lock unasked, which saves it the
+ * question.  It has a second to renew it, and a little less to believe in it;
+ * should it be gone, nobody waits longer than that. */
+static void hand_over(store *s, line *l) {
+    const hf_host *host;
+    place *p = l->first;
+
+    while (p && (p->entry.holds || p->claim.kind != HF_FAIR))
+        p = p->next;
+    if (!p || !listens(s, l, p) || !admitted(l, p))
+        return;
+    hold(l, p, 1, hf__now() + HF_SECOND);
+    host = p->client->base.host;
+    host->granted(host->core, HF_FAIR, l->name, p->claim.owner, p->claim.token,
+                  p->until - 20 * HF_MS);
+}
+
+/* The fair are not woken, for only one of them is next, and has it now. */
+static void tell(store *s, line *l) {
+    hand_over(s, l);
+    for (const watcher *w = s->watchers; w; w = w->next) {
+        const hf_host *host = w->client->base.host;
+
+        if (hears_of(w, l) && w->kind != HF_FAIR)
+            host->woken(host->core, hf_line_kind(w->kind), l->name, 0);
+    }
+}
+
+/* ---- answers, remembered (mu) ------------------------------------------ */
+
+static answer *recall(const line *l, const hf_claim *c) {
+    size_t n = l->n_answers < REMEMBERED ? l->n_answers : REMEMBERED;
+
+    for (size_t i = 0; i < n; i++)
+        if (memcmp(l->answers[i].nonce, c->nonce, sizeof c->nonce) == 0)
+            return &l->answers[i];
+    return NULL;
+}
+
+/* Room for one, in place of the oldest; NULL: no memory. */
+static answer *remember(line *l, const hf_claim *c) {
+    answer *a;
+
+    if (!l->answers)
+        l->answers = calloc(REMEMBERED, sizeof *l->answers);
+    if (!l->answers)
+        return NULL;
+    a = &l->answers[l->n_answers++ % REMEMBERED];
+    *a = (answer){.result = HF_BUSY};
+    memcpy(a->nonce, c->nonce, sizeof a->nonce);
+    return a;
+}
+
+/* ---- open and close ---------------------------------------------------- */
 
 static store *get_store(const char *name) {
     store *s = stores;
@@ -193,9 +372,24 @@ static void free_store(store *s) {
         next = l->next;
         while (l->first)
             remove_place(&l->first);
+        free(l->answers);
         free(l);
     }
     free(s);
+}
+
+/* What a client could not give back stays until its lease ends. */
+static void orphan(memory *m) {
+    for (line *l = m->store->lines; l; l = l->next)
+        for (place **link = &l->first; *link;)
+            if ((*link)->client != m) {
+                link = &(*link)->next;
+            } else if ((*link)->entry.holds) {
+                (*link)->client = NULL;
+                link = &(*link)->next;
+            } else {
+                remove_place(link);
+            }
 }
 
 static int memory_open(hf_backend **ret, const hf_uri *uri, const hf_host *host,
@@ -226,6 +420,7 @@ static void memory_close(hf_backend *be, bool forked) {
     if (forked)
         return;
     pthread_mutex_lock(&mu);
+    orphan(m);
     if (--m->store->refs == 0)
         free_store(m->store);
     pthread_mutex_unlock(&mu);
@@ -234,48 +429,66 @@ static void memory_close(hf_backend *be, bool forked) {
 
 static unsigned memory_can(const hf_backend *be, hf_kind kind) {
     (void)be;
-    return kind == HF_LOCK ? HF_CAN_HOLD | HF_CAN_ORDER | HF_CAN_WAKE : 0;
+    return (unsigned)kind < HF_KINDS ? manners[kind].can : 0;
 }
 
 static const char *memory_where(const hf_backend *be) {
     return ((const memory *)be)->where;
 }
 
-/* Above every earlier token, and above those of a store of the same name that
- * was here before. */
-static uint64_t next_token(line *l) {
-    uint64_t floor = (uint64_t)hf__world->wall_us();
+/* ---- attempt ----------------------------------------------------------- */
 
-    l->token = l->token + 1 > floor ? l->token + 1 : floor;
-    return l->token;
+static int take_permits(line *l, const hf_claim *c) {
+    answer *a = remember(l, c);
+
+    if (!a)
+        return HF_ENO_MEMORY;
+    a->result = HF_OK;
+    l->number -= c->permits;
+    return HF_OK;
+}
+
+static int grant(line *l, place *mine, hf_claim *c) {
+    hold(l, mine, c->block > 1 ? c->block : 1, hf__now() + c->lease_ms * HF_MS);
+    c->token = mine->claim.token;
+    c->last_token = mine->claim.last_token;
+    return HF_OK;
+}
+
+/* Takes a place, unless it has one, and leaves it again if it is neither
+ * granted nor wants to wait in it. */
+static int ask_in_line(memory *m, line *l, hf_claim *c, bool waits) {
+    place **link = find_place(l, m, c->owner), *mine;
+    int rc = HF_BUSY;
+
+    mine = *link ? *link : append(l, m, c);
+    if (!mine)
+        return HF_ENO_MEMORY;
+    c->place = waits && manners[c->kind].stands;
+    if (!admitted(l, mine))
+        c->ask_again = first_end(l);
+    else if (c->kind == HF_SEMAPHORE)
+        rc = take_permits(l, c);
+    else if (c->kind == HF_LATCH)
+        rc = HF_OK;
+    else
+        return grant(l, mine, c);
+    if (!c->place)
+        remove_place(find_place(l, m, c->owner));
+    return rc;
 }
 
 static int ask(memory *m, hf_claim *c, bool waits) {
     line *l = get_line(m->store, c->kind, c->name);
-    place **link, *mine;
+    const answer *before;
 
     if (!l)
         return HF_ENO_MEMORY;
-    expire(l);
-    link = find_place(l, m, c->owner);
-    mine = *link ? *link : append(l, m, c);
-    if (!mine)
-        return HF_ENO_MEMORY;
-    if (!admitted(l, mine, c->limit)) {
-        c->ask_again = first_end(l);
-        c->place = waits;
-        if (!waits)
-            remove_place(find_place(l, m, c->owner));
-        return HF_BUSY;
-    }
-    if (!mine->entry.holds) {
-        mine->entry.holds = true;
-        mine->since = hf__now();
-        mine->token = next_token(l);
-    }
-    mine->until = hf__now() + c->lease_ms * HF_MS;
-    c->token = mine->token;
-    return HF_OK;
+    before = c->kind == HF_SEMAPHORE ? recall(l, c) : NULL;
+    if (!before)
+        return ask_in_line(m, l, c, waits);
+    c->ask_again = first_end(l);
+    return before->result;
 }
 
 static int memory_attempt(hf_backend *be, hf_claim *c, bool waits, hf_time by,
@@ -289,6 +502,8 @@ static int memory_attempt(hf_backend *be, hf_claim *c, bool waits, hf_time by,
     return rc < 0 ? hf__fail_plain(err, rc) : rc;
 }
 
+/* ---- watch ------------------------------------------------------------- */
+
 static int watch_on(memory *m, const hf_claim *c) {
     watcher *w = calloc(1, sizeof *w);
 
@@ -296,6 +511,7 @@ static int watch_on(memory *m, const hf_claim *c) {
         return HF_ENO_MEMORY;
     w->client = m;
     w->kind = c->kind;
+    w->owner = c->kind == HF_FAIR ? c->owner : 0;
     snprintf(w->name, sizeof w->name, "%s", c->name);
     w->next = m->store->watchers;
     m->store->watchers = w;
@@ -303,10 +519,12 @@ static int watch_on(memory *m, const hf_claim *c) {
 }
 
 static void watch_off(memory *m, const hf_claim *c) {
+    uint64_t owner = c->kind == HF_FAIR ? c->owner : 0;
     watcher **link = &m->store->watchers, *gone;
 
-    while (*link && ((*link)->client != m || (*link)->kind != c->kind ||
-                     strcmp((*link)->name, c->name) != 0))
+    while (*link &&
+           ((*link)->client != m || (*link)->kind != c->kind ||
+            (*link)->owner != owner || strcmp((*link)->name, c->name) != 0))
         link = &(*link)->next;
     gone = *link;
     if (gone) {
@@ -330,15 +548,17 @@ static int memory_watch(hf_backend *be, const hf_claim *c, bool on, hf_time by,
     return rc < 0 ? hf__fail_plain(err, rc) : rc;
 }
 
-static place **held_place(memory *m, const hf_claim *c) {
-    line *l = get_line(m->store, c->kind, c->name);
-    place **link;
+/* ---- renew ------------------------------------------------------------- */
 
-    if (!l)
-        return NULL;
-    expire(l);
-    link = find_place(l, m, c->owner);
-    return *link ? link : NULL;
+static int renew_one(memory *m, const hf_claim *c) {
+    line *l = get_line(m->store, c->kind, c->name);
+    place *p = l ? *find_place(l, m, c->owner) : NULL;
+
+    if (!p || (c->token && !p->entry.holds))
+        return HF_ELOST;
+    if (c->token)
+        p->until = hf__now() + c->lease_ms * HF_MS;
+    return HF_OK;
 }
 
 static int memory_renew(hf_backend *be, hf_claim *const *claims, size_t n,
@@ -346,22 +566,34 @@ static int memory_renew(hf_backend *be, hf_claim *const *claims, size_t n,
     (void)by;
     (void)err;
     pthread_mutex_lock(&mu);
-    for (size_t i = 0; i < n; i++) {
-        place **p = held_place((memory *)be, claims[i]);
-        bool holds = p && (*p)->entry.holds;
-
-        if (holds)
-            (*p)->until = hf__now() + claims[i]->lease_ms * HF_MS;
-        claims[i]->result = holds ? HF_OK : HF_ELOST;
-    }
+    for (size_t i = 0; i < n; i++)
+        claims[i]->result = renew_one((memory *)be, claims[i]);
     pthread_mutex_unlock(&mu);
     return HF_OK;
 }
 
-static int let_go(memory *m, const hf_claim *c, hf_how how) {
-    place **p = held_place(m, c);
+/* ---- release ----------------------------------------------------------- */
 
-    if (!p)
+/* The permits come back, once; should the attempt arrive only now, it gets
+ * nothing. */
+static int give_back_permits(line *l, const hf_claim *c) {
+    answer *a = recall(l, c);
+    bool granted = a && a->result == HF_OK;
+
+    if (!a && !(a = remember(l, c)))
+        return HF_ENO_MEMORY;
+    a->result = HF_BUSY;
+    if (granted && l->is_set)
+        l->number += c->permits;
+    return granted ? HF_OK : HF_ELOST;
+}
+
+static int let_go(memory *m, line *l, const hf_claim *c, hf_how how) {
+    place **p = find_place(l, m, c->owner);
+
+    if (c->kind == HF_SEMAPHORE)
+        return give_back_permits(l, c);
+    if (!*p)
         return HF_ELOST;
     if (how == HF_RELEASE_AFTER) {
         (*p)->client = NULL;
@@ -374,23 +606,26 @@ static int let_go(memory *m, const hf_claim *c, hf_how how) {
 
 static void owner_text(const place *p, char *buf, size_t size) {
     if (p->client)
-        snprintf(buf, size, "%s:%llu", p->client->base.host->identity.client,
-                 (unsigned long long)p->owner);
+        hf__owner_of(&p->claim, p->client->base.host->identity.client, buf,
+                     size);
     else
         snprintf(buf, size, "released");
 }
 
-static int force(memory *m, const hf_claim *c, const char *whose) {
-    line *l = get_line(m->store, c->kind, c->name);
-    int rc = HF_EFREE;
+/* Readers and the writer are thrown out apart. */
+static bool is_meant(const place *p, const hf_claim *c, const char *whose) {
     char owner[64];
 
-    if (!l)
-        return HF_ENO_MEMORY;
-    expire(l);
+    owner_text(p, owner, sizeof owner);
+    return p->entry.holds && p->entry.mode == c->mode &&
+           (!whose || strcmp(whose, owner) == 0);
+}
+
+static int force(line *l, const hf_claim *c, const char *whose) {
+    int rc = HF_EFREE;
+
     for (place **link = &l->first; *link;) {
-        owner_text(*link, owner, sizeof owner);
-        if ((*link)->entry.holds && (!whose || strcmp(whose, owner) == 0)) {
+        if (is_meant(*link, c, whose)) {
             remove_place(link);
             rc = HF_OK;
         } else {
@@ -398,26 +633,142 @@ static int force(memory *m, const hf_claim *c, const char *whose) {
         }
     }
     if (rc == HF_OK)
-        next_token(l);
+        next_tokens(l, 1);
     return rc;
 }
 
 static int memory_release(hf_backend *be, hf_claim *c, hf_how how,
                           const char *whose, hf_time by, hf_error *err) {
     memory *m = (memory *)be;
-    int rc;
+    int rc = HF_ENO_MEMORY;
+    line *l;
 
     (void)by;
     pthread_mutex_lock(&mu);
-    if (how == HF_RELEASE_FORCED)
-        rc = force(m, c, whose);
-    else
-        rc = let_go(m, c, how);
+    l = get_line(m->store, c->kind, c->name);
+    if (l)
+        rc = how == HF_RELEASE_FORCED ? force(l, c, whose) :
+                                        let_go(m, l, c, how);
     if (rc == HF_OK)
-        tell(m->store, c->kind, c->name);
+        tell(m->store, l);
     pthread_mutex_unlock(&mu);
     return rc < 0 ? hf__fail_plain(err, rc) : rc;
 }
+
+/* ---- count ------------------------------------------------------------- */
+
+static int64_t leased(const line *l) {
+    int64_t n = 0;
+
+    for (const place *p = l->first; p; p = p->next)
+        n += p->entry.holds ? p->entry.permits : 0;
+    return n;
+}
+
+static void set(line *l, int64_t number) {
+    if (!l->is_set)
+        l->gone_at = HF_NEVER;
+    l->is_set = true;
+    l->number = number;
+}
+
+static int set_first(line *l, const hf_claim *c, int64_t number) {
+    if (l->is_set)
+        return HF_BUSY;
+    set(l, number);
+    if (c->lease_ms)
+        l->gone_at = hf__now() + c->lease_ms * HF_MS;
+    return HF_OK;
+}
+
+static int forget(line *l) {
+    if (!l->is_set)
+        return HF_EFREE;
+    unset(l);
+    return HF_OK;
+}
+
+static int64_t drain(line *l) {
+    int64_t taken = l->number - leased(l);
+
+    if (taken < 0)
+        return 0;
+    l->number -= taken;
+    return taken;
+}
+
+static void count_down(line *l) {
+    if (l->is_set && --l->number <= 0)
+        unset(l);
+}
+
+static int change(line *l, const hf_claim *c, hf_count_op op, int64_t *value) {
+    switch (op) {
+    case HF_COUNT_SET:
+        return set_first(l, c, *value);
+    case HF_COUNT_RESIZE:
+        set(l, *value);
+        return HF_OK;
+    case HF_COUNT_ADD:
+    case HF_COUNT_GIVE:
+        set(l, l->number + *value);
+        return HF_OK;
+    case HF_COUNT_GIVE_IF_SET:
+        l->number += l->is_set ? *value : 0;
+        return l->is_set ? HF_OK : HF_EFREE;
+    case HF_COUNT_DRAIN:
+        *value = drain(l);
+        return HF_OK;
+    case HF_COUNT_DOWN:
+        count_down(l);
+        return HF_OK;
+    default:
+        return forget(l);
+    }
+}
+
+/* Once per nonce. */
+static int change_once(store *s, line *l, const hf_claim *c, hf_count_op op,
+                       int64_t *value) {
+    answer *a = recall(l, c);
+
+    if (!a) {
+        a = remember(l, c);
+        if (!a)
+            return HF_ENO_MEMORY;
+        a->result = change(l, c, op, value);
+        a->value = op == HF_COUNT_DRAIN ? *value : l->number - leased(l);
+        if (a->result == HF_OK)
+            tell(s, l);
+    }
+    *value = a->value;
+    return a->result;
+}
+
+static int memory_count(hf_backend *be, hf_claim *c, hf_count_op op,
+                        int64_t *value, hf_time by, hf_error *err) {
+    memory *m = (memory *)be;
+    int rc = HF_OK;
+    line *l;
+
+    (void)by;
+    pthread_mutex_lock(&mu);
+    l = get_line(m->store, c->kind, c->name);
+    if (!l)
+        rc = HF_ENO_MEMORY;
+    else if (op == HF_COUNT_FREE)
+        *value = l->number - leased(l);
+    else if (op == HF_COUNT_LEASED)
+        *value = leased(l);
+    else if (op == HF_COUNT_TOKEN)
+        *value = (int64_t)l->token;
+    else
+        rc = change_once(m->store, l, c, op, value);
+    pthread_mutex_unlock(&mu);
+    return rc < 0 ? hf__fail_plain(err, rc) : rc;
+}
+
+/* ---- who is there ------------------------------------------------------ */
 
 static int memory_announce(hf_backend *be, int lease_ms, hf_time by,
                            hf_error *err) {
@@ -435,21 +786,40 @@ static void show(const line *l, const place *p, hf_place_fn *fn, void *arg) {
     hf_time now = hf__now();
     char owner[64];
     hf_place shown = {.name = l->name,
-                      .kind = "lock",
+                      .kind = manners[p->claim.kind].word,
                       .owner = owner,
                       .holds = p->entry.holds,
-                      .token = p->token,
+                      .token = p->claim.token,
                       .lease_ms = -1,
                       .since_ms = (now - p->since) / HF_MS,
                       .host = who->host,
                       .program = who->program,
                       .user = who->user,
                       .why = who->why,
-                      .pid = who->pid};
+                      .pid = who->pid,
+                      .permits =
+                          p->claim.kind == HF_PERMIT ? p->claim.permits : 0};
 
     owner_text(p, owner, sizeof owner);
     if (p->entry.holds)
         shown.lease_ms = (p->until - now) / HF_MS;
+    fn(arg, &shown);
+}
+
+static void show_number(const line *l, hf_place_fn *fn, void *arg) {
+    hf_place shown = {.name = l->name,
+                      .kind = manners[l->kind].word,
+                      .owner = "",
+                      .lease_ms = -1,
+                      .since_ms = -1,
+                      .host = "",
+                      .program = "",
+                      .user = "",
+                      .why = "",
+                      .count = l->number - leased(l)};
+
+    if (l->gone_at != HF_NEVER)
+        shown.lease_ms = (l->gone_at - hf__now()) / HF_MS;
     fn(arg, &shown);
 }
 
@@ -465,6 +835,8 @@ static int memory_list(hf_backend *be, const char *name, hf_place_fn *fn,
         if (name && strcmp(l->name, name) != 0)
             continue;
         expire(l);
+        if (l->is_set)
+            show_number(l, fn, arg);
         for (int holds = 1; holds >= 0; holds--)
             for (const place *p = l->first; p; p = p->next)
                 if (p->entry.holds == holds)
@@ -499,6 +871,7 @@ const hf_backend_ops hf__memory_ops = {
     .watch = memory_watch,
     .renew = memory_renew,
     .release = memory_release,
+    .count = memory_count,
     .announce = memory_announce,
     .list = memory_list,
     .examine = memory_examine,

@@ -94,6 +94,23 @@ static int trace_release(hf_backend *be, hf_claim *c, hf_how how,
                c->owner);
 }
 
+static int trace_count(hf_backend *be, hf_claim *c, hf_count_op op,
+                       int64_t *value, hf_time by, hf_error *err) {
+    static const char *const words[] = {
+        [HF_COUNT_FREE] = "free",     [HF_COUNT_LEASED] = "leased",
+        [HF_COUNT_TOKEN] = "token",   [HF_COUNT_SET] = "set",
+        [HF_COUNT_ADD] = "add",       [HF_COUNT_RESIZE] = "resize",
+        [HF_COUNT_GIVE] = "give",     [HF_COUNT_GIVE_IF_SET] = "give if set",
+        [HF_COUNT_DRAIN] = "drain",   [HF_COUNT_DOWN] = "down",
+        [HF_COUNT_DELETE] = "delete",
+    };
+    hf_backend *inner = inner_of(be);
+    hf_time began = hf__now();
+    int rc = inner->ops->count(inner, c, op, value, by, err);
+
+    return say(began, rc, "count %s %s: %" PRId64, c->name, words[op], *value);
+}
+
 static int trace_announce(hf_backend *be, int lease_ms, hf_time by,
                           hf_error *err) {
     hf_backend *inner = inner_of(be);
@@ -128,6 +145,7 @@ static const hf_backend_ops trace_ops = {
     .watch = trace_watch,
     .renew = trace_renew,
     .release = trace_release,
+    .count = trace_count,
     .announce = trace_announce,
     .list = trace_list,
     .examine = trace_examine,

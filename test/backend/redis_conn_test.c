@@ -30,8 +30,9 @@ static hf_test_proxy *proxy;
 static hf_backend *be;
 static atomic_int woken, woken_all, unreleased;
 
-static void on_woken(void *core, hf_kind kind, const char *name) {
-    (void)core;
+static void on_woken(void *core, hf_kind kind, const char *name,
+                     uint64_t owner) {
+    (void)core, (void)owner;
     if (kind == HF_LOCK)
         atomic_fetch_add(name ? &woken : &woken_all, 1);
 }
@@ -769,9 +770,35 @@ static void who_may_not_subscribe_is_told_so(void **state) {
 
 /* ---- rights ------------------------------------------------------------ */
 
+/* From holding and from waiting, and out again. */
+static void use_in_every_way(hf_claim c) {
+    hf_claim *one = &c, rival = c;
+    rival.owner = 1000;
+    hf_expect(HF_OK, hf__redis_ops.watch(be, &c, true, soon(), ERR));
+    hf_expect(HF_OK, attempt(&c));
+    hf_expect(HF_OK, hf__redis_ops.renew(be, &one, 1, soon(), ERR));
+    if (c.kind == HF_READ)
+        rival.kind = HF_WRITE;
+    rival.writers_first = true;
+    rival.nonce[0] = 1;
+    hf_expect(HF_BUSY, hf__redis_ops.attempt(be, &rival, true, soon(), ERR));
+    one = &rival;
+    hf_expect(HF_OK, hf__redis_ops.renew(be, &one, 1, soon(), ERR));
+    release(&rival, HF_RELEASE);
+    hf_expect(HF_OK, release(&c, HF_RELEASE));
+    hf_expect(HF_OK, attempt(&c));
+    if (c.kind != HF_READ)
+        hf_expect(HF_OK, release(&c, HF_RELEASE_AFTER));
+    hf_expect(HF_OK, release(&c, HF_RELEASE_FORCED));
+    c.owner = 2;
+    hf_expect(HF_OK, attempt(&c));
+}
+
 /* As docs/redis.md has it, for names that begin with `orders:`. */
 static void the_documented_rights_are_enough(void **state) {
     (void)state;
+    static const char *const names[] = {"orders:1", "orders:2", "orders:3",
+                                        "orders:4", "orders:5", "orders:6"};
     char uri[128];
     found f = {0};
     hf_test_server_ask(
@@ -781,28 +808,30 @@ static void the_documented_rights_are_enough(void **state) {
         "&redisson_lock__channel:{orders:* -@all +ping +select +time +eval "
         "+evalsha +script|load +publish +subscribe +unsubscribe +exists "
         "+hexists +hset +hdel +hlen +pexpire +pttl +get +set +del +scan +type "
-        "+hkeys +getrange +info");
+        "+hget +hgetall +getrange +lrange +zcount +zrangebyscore "
+        "+pubsub|numsub +info");
+    hf_test_server_ask(server, "ACL SETUSER joe "
+                               "~redisson_lock_queue:{orders:* "
+                               "~redisson_lock_timeout:{orders:* "
+                               "+lindex +lpop +lrange +lrem +rpush +persist "
+                               "+zadd +zrem +zscore +zrange +zincrby");
+    hf_test_server_ask(server, "ACL SETUSER joe ~{orders:* "
+                               "~holdfast_rw_writers:{orders:* "
+                               "&redisson_rwlock:{orders:* +hget +hgetall "
+                               "+hkeys +zadd +zrem +zscore +zrevrange "
+                               "+zremrangebyscore");
     hf_test_server_ask(server, "HSET foreign field value");
     snprintf(uri, sizeof uri, "redis://joe:word@127.0.0.1:%d",
              hf_test_server_port(server));
     hf_expect(HF_OK, open_uri(uri));
-    for (hf_kind kind = 0; kind < HF_KINDS; kind++) {
-        hf_claim c = claim(kind == HF_LOCK ? "orders:1" : "orders:2", 1);
-        hf_claim *one = &c;
+    for (hf_kind kind = HF_LOCK; kind <= HF_WRITE; kind++) {
+        hf_claim c = claim(names[kind], 1);
         c.kind = kind;
-        hf_expect(HF_OK, hf__redis_ops.watch(be, &c, true, soon(), ERR));
-        hf_expect(HF_OK, attempt(&c));
-        hf_expect(HF_OK, hf__redis_ops.renew(be, &one, 1, soon(), ERR));
-        hf_expect(HF_OK, release(&c, HF_RELEASE));
-        hf_expect(HF_OK, attempt(&c));
-        hf_expect(HF_OK, release(&c, HF_RELEASE_AFTER));
-        hf_expect(HF_OK, release(&c, HF_RELEASE_FORCED));
-        c.owner = 2;
-        hf_expect(HF_OK, attempt(&c));
+        use_in_every_way(c);
     }
     hf_expect(HF_OK, hf__redis_ops.announce(be, 30000, soon(), ERR));
     hf_expect(HF_OK, hf__redis_ops.list(be, NULL, find, &f, soon(), ERR));
-    assert_int_equal(f.n, 1);
+    assert_int_equal(f.n, 5); /* a simple lock looks like any string */
     hf_claim other = claim("payments:1", 3);
     hf_expect(HF_EFORBIDDEN, attempt(&other));
 }
@@ -832,20 +861,22 @@ static void a_forked_copy_closes_without_a_word(void **state) {
 
 static void names_are_spelled_as_redisson_does(void **state) {
     (void)state;
-    char key[HF_KEY_SIZE], buf[HF_KEY_SIZE];
-    const char *names[2];
+    char key[HF_KEY_SIZE];
+    hf_news news;
     hf__key_token(key, "a");
     assert_string_equal(key, "redisson_lock_token:{a}");
     hf__key_token(key, "x{a}");
     assert_string_equal(key, "redisson_lock_token:x{a}");
     hf__key_channel(key, "a{");
     assert_string_equal(key, "redisson_lock__channel:a{");
-    assert_int_equal(hf__names_of_channel(key, buf, sizeof buf, names), 1);
-    assert_string_equal(names[0], "a{");
+    assert_true(hf__news_of_channel(&news, key, ""));
+    assert_int_equal(news.n, 1);
+    assert_string_equal(news.names[0], "a{");
     hf__key_channel(key, "a");
-    assert_int_equal(hf__names_of_channel(key, buf, sizeof buf, names), 2);
-    assert_string_equal(names[0], "{a}");
-    assert_string_equal(names[1], "a");
+    assert_true(hf__news_of_channel(&news, key, ""));
+    assert_int_equal(news.n, 2);
+    assert_string_equal(news.names[0], "{a}");
+    assert_string_equal(news.names[1], "a");
     assert_true(hf__is_owner("11111111-2222-4333-8444-555555555555:7"));
     assert_false(hf__is_owner("11111111-2222-4333-8444-555555555555:"));
     assert_false(hf__is_owner("mode"));

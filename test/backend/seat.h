@@ -44,10 +44,11 @@ typedef struct seat {
     hf_error err;
 } seat;
 
-static inline void on_woken(void *core, hf_kind kind, const char *name) {
+static inline void on_woken(void *core, hf_kind kind, const char *name,
+                            uint64_t owner) {
     seat *s = core;
 
-    (void)kind, (void)name;
+    (void)kind, (void)name, (void)owner;
     pthread_mutex_lock(&s->mu);
     s->woken++;
     pthread_cond_broadcast(&s->cond);

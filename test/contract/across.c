@@ -30,9 +30,13 @@ void two_processes_of_eight_threads_lose_no_increment(void **state) {
     hf_test_fresh_path(path, sizeof path, "counter");
     hf_test_guarded *g = hf_test_guarded_map(path);
     assert_non_null(g);
+    hf_client *client = hf_contract_open(NULL);
     hf_test_peer *peer = hf_test_peer_start(hf_contract_uri);
-    hf_test_peer_send(peer, "contend %s counter %d %d", path, THREADS, ROUNDS);
-    hf_test_contend(hf_contract_open(NULL), "counter", g, THREADS, ROUNDS);
+    hf_test_free(hf_test_lock(client, "counter", NULL));
+    hf_test_peer_send(peer, "contend %s counter %d %d %d", path, THREADS,
+                      ROUNDS, hf_test_kind);
+    hf_test_contend_with(client, "counter", HF_LOCK_WITH(.kind = hf_test_kind),
+                         g, THREADS, ROUNDS);
     assert_string_equal(hf_test_peer_answer(peer, 3 * HF_TEST_LONG), "OK");
     assert_int_equal(g->failures, 0);
     assert_int_equal(g->overlaps, 0);
@@ -48,10 +52,11 @@ void a_killed_holder_frees_the_lock(void **state) {
     (void)state;
     hf_test_thread waiter;
     hf_client *client = hf_contract_open(NULL);
-    bool notices = (hf_can(client, HF_LOCK) & HF_CAN_NOTICE) != 0;
+    bool notices = (hf_can(client, hf_test_kind) & HF_CAN_NOTICE) != 0;
     hf_lock *b = hf_test_lock(client, "x", NULL);
     hf_test_peer *peer = hf_test_peer_start(hf_contract_uri);
-    hf_test_peer_ask(peer, "lock 0 x watchdog_ms=%d", notices ? 60000 : 1500);
+    hf_test_peer_ask(peer, "lock 0 x kind=%d watchdog_ms=%d", hf_test_kind,
+                     notices ? 60000 : 1500);
     uint64_t token = token_in(hf_test_peer_ask(peer, "try 0"));
     hf_expect(HF_BUSY, hf_lock_try(b, ERR));
     hf_test_begin(&waiter, b, HF_FOREVER);
@@ -71,10 +76,10 @@ void a_killed_waiter_stands_in_nobodys_way(void **state) {
     hf_lock *a = hf_test_lock(client, "x", NULL);
     hf_lock *b = hf_test_lock(hf_contract_open(NULL), "x", NULL);
     hf_test_peer *peer = hf_test_peer_start(hf_contract_uri);
-    hf_test_peer_ask(peer, "lock 0 x watchdog_ms=1500");
+    hf_test_peer_ask(peer, "lock 0 x kind=%d watchdog_ms=1500", hf_test_kind);
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     hf_test_peer_send(peer, "acquire 0 -1");
-    if (hf_can(client, HF_LOCK) & HF_CAN_ORDER)
+    if (hf_can(client, hf_test_kind) & HF_CAN_ORDER)
         hf_test_eventually(hf_test_waiters(client, "x") == 1, HF_TEST_LONG);
     hf_test_begin(&waiter, b, HF_FOREVER);
     hf_test_peer_signal(peer, SIGKILL);
@@ -88,7 +93,8 @@ void a_stopped_holder_wakes_up_to_find_it_lost(void **state) {
     (void)state;
     hf_lock *b = hf_test_lock(hf_contract_open(NULL), "x", NULL);
     hf_test_peer *peer = hf_test_peer_start(hf_contract_uri);
-    hf_test_peer_ask(peer, "lock 0 x watchdog_ms=800 renew_ms=200");
+    hf_test_peer_ask(peer, "lock 0 x kind=%d watchdog_ms=800 renew_ms=200",
+                     hf_test_kind);
     uint64_t token = token_in(hf_test_peer_ask(peer, "try 0"));
     hf_test_peer_signal(peer, SIGSTOP);
     hf_expect(HF_OK, hf_lock_acquire(b, HF_TEST_LONG, ERR));
@@ -107,7 +113,7 @@ void another_process_is_woken_by_a_release(void **state) {
     enum { TURNS = 10, TOO_LONG = 6000 };
     hf_lock *a = hf_test_lock(hf_contract_open(NULL), "x", NULL);
     hf_test_peer *peer = hf_test_peer_start(hf_contract_uri);
-    hf_test_peer_ask(peer, "lock 0 x");
+    hf_test_peer_ask(peer, "lock 0 x kind=%d", hf_test_kind);
     int64_t spent = 0;
     for (int i = 0; i < TURNS; i++) {
         hf_expect(HF_OK, hf_lock_acquire(a, HF_TEST_LONG, ERR));
@@ -127,7 +133,7 @@ void release_after_outlives_the_process(void **state) {
     (void)state;
     hf_lock *b = hf_test_lock(hf_contract_open(NULL), "x", NULL);
     hf_test_peer *peer = hf_test_peer_start(hf_contract_uri);
-    hf_test_peer_ask(peer, "lock 0 x");
+    hf_test_peer_ask(peer, "lock 0 x kind=%d", hf_test_kind);
     token_in(hf_test_peer_ask(peer, "try 0"));
     int64_t began = hf_test_now_ms();
     assert_string_equal(hf_test_peer_ask(peer, "after 0 1500"), "OK");
@@ -142,7 +148,7 @@ void a_closed_client_leaves_its_lock_to_others(void **state) {
     (void)state;
     hf_lock *b = hf_test_lock(hf_contract_open(NULL), "x", NULL);
     hf_test_peer *peer = hf_test_peer_start(hf_contract_uri);
-    hf_test_peer_ask(peer, "lock 0 x");
+    hf_test_peer_ask(peer, "lock 0 x kind=%d", hf_test_kind);
     token_in(hf_test_peer_ask(peer, "try 0"));
     hf_test_peer_hang_up(peer);
     hf_expect(HF_OK, hf_lock_acquire(b, HF_TEST_LONG, ERR));
@@ -191,7 +197,7 @@ void the_list_shows_a_holder_in_another_process(void **state) {
     (void)state;
     hf_client *client = hf_contract_open(NULL);
     hf_test_peer *peer = hf_test_peer_start(hf_contract_uri);
-    hf_test_peer_ask(peer, "lock 0 x");
+    hf_test_peer_ask(peer, "lock 0 x kind=%d", hf_test_kind);
     token_in(hf_test_peer_ask(peer, "try 0"));
     hf_test_eventually(pid_of_holder(client) == hf_test_peer_pid(peer),
                        HF_TEST_LONG);

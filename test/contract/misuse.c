@@ -45,6 +45,26 @@ void names_that_cannot_be_used_are_refused_by_name(void **state) {
     hf_test_lock(client, over, NULL);
 }
 
+/* In a Redis cluster a lock of such a name could be taken but not released. */
+void names_whose_braces_are_no_tag_are_refused(void **state) {
+    (void)state;
+    static const char *const torn[] = {"a{b", "a}b", "{}x", "x{}y",
+                                       "{",   "}",   "}{x}"};
+    static const char *const whole[] = {"{t}a", "a{b}c", "a{{b}}", "{t}{}"};
+    hf_client *client = hf_contract_open(NULL);
+    hf_lock *lock;
+    for (size_t i = 0; i < sizeof torn / sizeof torn[0]; i++) {
+        refused(HF_ENAME, hf_lock_new(&lock, client, torn[i], NULL, ERR),
+                torn[i]);
+        assert_null(lock);
+    }
+    for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++) {
+        lock = hf_test_lock(client, whole[i], NULL);
+        hf_expect(HF_OK, hf_lock_try(lock, ERR));
+        hf_expect(HF_OK, hf_lock_release(lock, ERR));
+    }
+}
+
 void negative_durations_are_refused(void **state) {
     (void)state;
     hf_lock *lock;
@@ -105,6 +125,60 @@ void unknown_kinds_flags_and_sizes_are_refused(void **state) {
             hf_lock_new(&lock, client, "x",
                         HF_LOCK_WITH(.watchdog_ms = 100, .renew_ms = 100), ERR),
             "100 ms");
+}
+
+void options_that_belong_to_another_kind_are_refused(void **state) {
+    (void)state;
+    hf_client *client = hf_contract_open(NULL);
+    hf_lock *lock;
+    const struct {
+        const hf_lock_options *options;
+        const char *word;
+    } wrong[] = {
+        {HF_LOCK_WITH(.permits = 2), "permits"},
+        {HF_LOCK_WITH(.kind = HF_PERMIT, .permits = -1), "permits"},
+        {HF_LOCK_WITH(.backoff_ms = 5), "back-off"},
+        {HF_LOCK_WITH(.max_backoff_ms = 5), "back-off"},
+        {HF_LOCK_WITH(.kind = HF_SPIN, .backoff_ms = -5), "backoff_ms"},
+        {HF_LOCK_WITH(.flags = HF_WRITERS_FIRST), "HF_WRITERS_FIRST"},
+        {HF_LOCK_WITH(.kind = HF_SEMAPHORE), "hf_semaphore_new"},
+        {HF_LOCK_WITH(.kind = HF_LATCH), "hf_latch_new"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        refused(HF_EUSAGE,
+                hf_lock_new(&lock, client, "x", wrong[i].options, ERR),
+                wrong[i].word);
+}
+
+void kinds_that_the_store_lacks_are_refused_in_words(void **state) {
+    (void)state;
+    hf_client *client = hf_contract_open(NULL);
+    hf_semaphore *sem = NULL;
+    hf_latch *latch = NULL;
+    assert_true(hf_can(client, HF_LOCK) & HF_CAN_HOLD);
+    for (hf_kind kind = HF_LOCK; kind <= HF_PERMIT; kind++) {
+        bool has = (hf_can(client, kind) & HF_CAN_HOLD) != 0;
+        hf_lock *lock = NULL;
+        int rc =
+            hf_lock_new(&lock, client, "x", HF_LOCK_WITH(.kind = kind), ERR);
+        hf_lock_free(lock);
+        if (has)
+            hf_expect(HF_OK, rc);
+        else
+            refused(HF_ECANNOT, rc, hf_contract_under_test.store);
+    }
+    int rc = hf_semaphore_new(&sem, client, "x", ERR);
+    hf_semaphore_free(sem);
+    if (hf_can(client, HF_SEMAPHORE) & HF_CAN_HOLD)
+        hf_expect(HF_OK, rc);
+    else
+        refused(HF_ECANNOT, rc, "semaphore");
+    rc = hf_latch_new(&latch, client, "x", ERR);
+    hf_latch_free(latch);
+    if (hf_can(client, HF_LATCH) & HF_CAN_HOLD)
+        hf_expect(HF_OK, rc);
+    else
+        refused(HF_ECANNOT, rc, "latch");
 }
 
 void null_where_something_must_be_is_refused(void **state) {
@@ -173,7 +247,8 @@ static int with_a_client_of_its_own(void) {
         return 0;
     if (hf_open(&own, hf_contract_uri, NULL, NULL) != HF_OK)
         return 5;
-    if (hf_lock_new(&lock, own, "x", NULL, NULL) != HF_OK)
+    if (hf_lock_new(&lock, own, "x", HF_LOCK_WITH(.kind = hf_test_kind),
+                    NULL) != HF_OK)
         return 6;
     if (hf_lock_try(lock, NULL) != HF_BUSY)
         return 7;
@@ -207,6 +282,55 @@ void a_forked_child_owns_nothing_and_the_parent_keeps_all(void **state) {
     assert_true(hf_lock_is_held(a));
     hf_test_throughout(hf_lock_try(b, ERR) == HF_BUSY, 1700);
     hf_expect(HF_OK, hf_lock_release(a, ERR));
+}
+
+/* As above: the number of the step that went wrong. */
+static int with_numbers(hf_client *client, hf_semaphore *sem, hf_latch *latch) {
+    hf_semaphore *another;
+    hf_latch *another_latch;
+    if (hf_semaphore_acquire(sem, 1, 0, NULL) != HF_EFORKED)
+        return 1;
+    if (hf_semaphore_release(sem, 1, NULL) != HF_EFORKED)
+        return 2;
+    if (hf_semaphore_count(sem, NULL, NULL, NULL) != HF_EFORKED)
+        return 3;
+    if (hf_latch_count_down(latch, NULL) != HF_EFORKED)
+        return 4;
+    if (hf_latch_wait(latch, HF_FOREVER, NULL) != HF_EFORKED)
+        return 5;
+    if (hf_semaphore_new(&another, client, "y", NULL) != HF_EFORKED)
+        return 6;
+    if (hf_latch_new(&another_latch, client, "y", NULL) != HF_EFORKED)
+        return 7;
+    hf_semaphore_cancel(sem);
+    hf_latch_cancel(latch);
+    hf_semaphore_free(sem);
+    hf_latch_free(latch);
+    hf_close(client);
+    return 0;
+}
+
+void a_forked_child_leaves_numbers_alone(void **state) {
+    (void)state;
+    int status;
+    int64_t n = 0;
+    hf_client *client = hf_contract_open(NULL);
+    hf_semaphore *sem = hf_test_semaphore(client, "x");
+    hf_latch *latch = hf_test_latch(client, "latch");
+    hf_expect(HF_OK, hf_semaphore_set(sem, 3, 0, ERR));
+    hf_expect(HF_OK, hf_latch_set(latch, 2, ERR));
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(with_numbers(client, sem, latch));
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    hf_expect(HF_OK, hf_semaphore_count(sem, &n, NULL, ERR));
+    assert_int_equal(n, 3);
+    hf_expect(HF_OK, hf_latch_count(latch, &n, ERR));
+    assert_int_equal(n, 2);
+    hf_expect(HF_OK, hf_semaphore_acquire(sem, 3, 0, ERR));
 }
 
 /* ---- nothing is left --------------------------------------------------- */
@@ -304,6 +428,11 @@ static bool record_is_there(hf_client *client, seen *s) {
     return s->pid != 0;
 }
 
+/* A spin lock is a lock once it is held. */
+static const char *word_of(hf_kind kind) {
+    return kind == HF_FAIR ? "fair" : kind == HF_WRITE ? "write" : "lock";
+}
+
 void the_list_says_who_holds_and_why(void **state) {
     (void)state;
     seen s;
@@ -317,7 +446,7 @@ void the_list_says_who_holds_and_why(void **state) {
     hf_test_eventually(record_is_there(other, &s), HF_TEST_LONG);
     assert_int_equal(s.n, 1);
     assert_string_equal(s.name, "x");
-    assert_string_equal(s.kind, "lock");
+    assert_string_equal(s.kind, word_of(hf_test_kind));
     assert_string_equal(s.owner, owner);
     assert_string_equal(s.host, "somewhere");
     assert_string_equal(s.why, "to see it listed");

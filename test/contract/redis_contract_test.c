@@ -21,4 +21,6 @@ static void discard(void) {
 
 HF_CONTRACT("redis", fresh, discard,
             HF_CONTRACT_TESTS(HF_CONTRACT_ENTRY)
-                HF_CONTRACT_TESTS_ACROSS(HF_CONTRACT_ENTRY))
+                HF_CONTRACT_TESTS_ACROSS(HF_CONTRACT_ENTRY)
+                    HF_CONTRACT_TESTS_OF_OTHERS(HF_CONTRACT_ENTRY)
+                        HF_CONTRACT_TESTS_OF_OTHERS_ACROSS(HF_CONTRACT_ENTRY))

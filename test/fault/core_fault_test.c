@@ -362,6 +362,338 @@ static void closing_ends_although_the_store_is_silent(void **state) {
     becomes_free("x"); /* its lease ended it */
 }
 
+/* ---- the other kinds --------------------------------------------------- */
+
+static const hf_kind others[] = {HF_FAIR, HF_SPIN, HF_READ, HF_WRITE,
+                                 HF_PERMIT};
+
+enum { OTHERS = sizeof others / sizeof others[0] };
+
+static const hf_lock_options plain = HF_LOCK_OPTIONS_INIT;
+
+/* A lock of the kind in the troubled client, and one in the direct client
+ * that it keeps out. */
+typedef struct rivals {
+    hf_lock *troubled, *direct;
+} rivals;
+
+static rivals rivals_of(hf_client *client, hf_kind kind,
+                        const hf_lock_options *options) {
+    hf_lock_options mine = *options, theirs = HF_LOCK_OPTIONS_INIT;
+    char name[16];
+    rivals r;
+    snprintf(name, sizeof name, "kind %d", (int)kind);
+    hf_test_kind = kind;
+    mine.kind = HF_LOCK; /* that is: hf_test_kind */
+    r.troubled = hf_test_lock(client, name, &mine);
+    hf_test_kind = HF_LOCK;
+    theirs.kind = kind == HF_READ ? HF_WRITE : kind;
+    r.direct = hf_test_lock(direct, name, &theirs);
+    return r;
+}
+
+static void is_kept_out(const rivals *r) {
+    hf_expect(HF_BUSY, hf_lock_try(r->direct, ERR));
+}
+
+static void gets_in(const rivals *r) {
+    hf_expect(HF_OK, hf_lock_acquire(r->direct, 10000, ERR));
+    hf_expect(HF_OK, hf_lock_release(r->direct, ERR));
+}
+
+static void every_kind_is_held_once_whatever_is_lost_or_doubled(void **state) {
+    (void)state;
+    static const hf_trouble troubles[] = {HF_TROUBLE_UNANSWERED,
+                                          HF_TROUBLE_TWICE};
+    hf_client *client = troubled(NULL);
+    for (int i = 0; i < 2 * OTHERS; i++) {
+        rivals r = rivals_of(client, others[i / 2], &plain);
+        hf__fault_set(trouble, HF_VERB_ATTEMPT, troubles[i % 2], 2);
+        hf_expect(HF_OK, hf_lock_acquire(r.troubled, 10000, ERR));
+        heal();
+        assert_int_equal(hf_lock_holds(r.troubled), 1);
+        assert_int_equal(hf_test_holders(direct, hf_lock_name(r.troubled)), 1);
+        is_kept_out(&r);
+        hf_expect(HF_OK, hf_lock_release(r.troubled, ERR));
+        gets_in(&r);
+    }
+}
+
+static void
+a_grant_of_any_kind_that_was_not_heard_of_is_given_back(void **state) {
+    (void)state;
+    hf_client *client = troubled(NULL);
+    for (int i = 0; i < OTHERS; i++) {
+        rivals r = rivals_of(client, others[i], &plain);
+        hf__fault_set(trouble, HF_VERB_ATTEMPT, HF_TROUBLE_UNANSWERED, 1);
+        hf_expect(HF_EDOUBT, hf_lock_try(r.troubled, ERR));
+        assert_false(hf_lock_is_held(r.troubled));
+        gets_in(&r);
+        hf__fault_set(trouble, HF_VERB_ATTEMPT, HF_TROUBLE_UNANSWERED, -1);
+        hf_expect(HF_EDOUBT, hf_lock_acquire(r.troubled, 150, ERR));
+        heal();
+        gets_in(&r);
+        assert_int_equal(hf_test_waiters(direct, NULL), 0);
+    }
+}
+
+static void a_release_of_any_kind_is_tried_until_it_is_done(void **state) {
+    (void)state;
+    static const hf_trouble troubles[] = {
+        HF_TROUBLE_UNSENT, HF_TROUBLE_UNANSWERED, HF_TROUBLE_TWICE};
+    hf_client *client = troubled(NULL);
+    for (int i = 0; i < 3 * OTHERS; i++) {
+        rivals r = rivals_of(client, others[i / 3], &plain);
+        hf_expect(HF_OK, hf_lock_acquire(r.troubled, 10000, ERR));
+        hf__fault_set(trouble, HF_VERB_RELEASE, troubles[i % 3], 2);
+        hf_lock_release(r.troubled, ERR);
+        assert_false(hf_lock_is_held(r.troubled));
+        gets_in(&r);
+        heal();
+    }
+}
+
+static void a_message_of_any_kind_may_be_lost(void **state) {
+    (void)state;
+    hf_client *client = troubled(NULL);
+    hf__fault_set(trouble, HF_VERB_WATCH, HF_TROUBLE_MUTE, -1);
+    for (int i = 0; i < OTHERS; i++) {
+        hf_test_thread waiter;
+        rivals r = rivals_of(client, others[i], &plain);
+        hf_expect(HF_OK, hf_lock_acquire(r.direct, 10000, ERR));
+        hf_test_begin(&waiter, r.troubled, HF_FOREVER);
+        hf_expect(HF_OK, hf_lock_release(r.direct, ERR));
+        int64_t began = hf_test_now_ms();
+        hf_expect(HF_OK, hf_test_answer(&waiter));
+        assert_in_range(hf_test_now_ms() - began, 0, 10000);
+        hf_expect(HF_OK, hf_test_end(&waiter));
+    }
+}
+
+static void renewals_of_any_kind_may_fail_for_a_while(void **state) {
+    (void)state;
+    hf_client *client = troubled(NULL);
+    rivals all[OTHERS];
+    for (int i = 0; i < OTHERS; i++) {
+        all[i] = rivals_of(client, others[i],
+                           HF_LOCK_WITH(.watchdog_ms = 1200, .renew_ms = 100));
+        hf_expect(HF_OK, hf_lock_try(all[i].troubled, ERR));
+    }
+    hf__fault_set(trouble, HF_VERB_RENEW, HF_TROUBLE_UNSENT, 3);
+    int64_t by = hf_test_now_ms() + 2500;
+    while (hf_test_now_ms() < by) {
+        for (int i = 0; i < OTHERS; i++) {
+            assert_true(hf_lock_is_held(all[i].troubled));
+            is_kept_out(&all[i]);
+        }
+        hf_test_breathe();
+    }
+    hf__fault_set(trouble, HF_VERB_RENEW, HF_TROUBLE_SILENT, -1);
+    for (int i = 0; i < OTHERS; i++) {
+        hf_test_eventually(!hf_lock_is_held(all[i].troubled), HF_TEST_LONG);
+        gets_in(&all[i]);
+        hf_expect(HF_ELOST, hf_lock_release(all[i].troubled, ERR));
+    }
+}
+
+/* ---- the fair line ----------------------------------------------------- */
+
+#define FAIR HF_LOCK_WITH(.kind = HF_FAIR)
+
+/* The claim of the only one who waits through the client, as the store knows
+ * it; to be moved behind the back of the core. */
+static hf_claim claim_of_the_waiter(const hf_client *client) {
+    return (hf_claim){.name = "x",
+                      .kind = HF_FAIR,
+                      .mode = HF_EXCLUSIVE,
+                      .owner = atomic_load(&client->last_owner),
+                      .lease_ms = 1000};
+}
+
+static void a_fair_waiter_whose_place_vanished_takes_another(void **state) {
+    (void)state;
+    hf_test_thread waiter;
+    hf_client *client = troubled(NULL);
+    hf_lock *a = hf_test_lock(direct, "x", FAIR);
+    hf_lock *b = hf_test_lock(client, "x", FAIR);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_test_begin(&waiter, b, HF_FOREVER);
+    hf_test_eventually(hf_test_waiters(direct, "x") == 1, HF_TEST_LONG);
+    hf_claim c = claim_of_the_waiter(client);
+    int rc = client->be->ops->release(client->be, &c, HF_RELEASE, NULL,
+                                      hf__after_ms(1000), ERR);
+    hf_expect(HF_OK, rc);
+    assert_int_equal(hf_test_waiters(direct, "x"), 0);
+    hf_test_eventually(hf_test_waiters(direct, "x") == 1, HF_TEST_LONG);
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    hf_expect(HF_OK, hf_test_answer(&waiter));
+    hf_expect(HF_OK, hf_test_end(&waiter));
+    assert_int_equal(hf_test_waiters(direct, "x"), 0);
+}
+
+static void the_place_of_a_fair_waiter_is_kept(void **state) {
+    (void)state;
+    hf_test_thread waiters[3];
+    hf_client *client = troubled(NULL);
+    hf_lock *a = hf_test_lock(direct, "x", FAIR);
+    hf_lock *b = hf_test_lock(client, "x", FAIR);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    for (int i = 0; i < 3; i++)
+        hf_test_begin(&waiters[i], b, HF_FOREVER);
+    hf__fault_set(trouble, HF_VERB_RENEW, HF_TROUBLE_UNANSWERED, 1);
+    int before = hf__fault_calls(trouble, HF_VERB_RENEW);
+    hf_test_eventually(hf__fault_calls(trouble, HF_VERB_RENEW) >= before + 2,
+                       HF_TEST_LONG);
+    assert_int_equal(hf_test_waiters(direct, "x"), 3);
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    for (int i = 0; i < 3; i++) {
+        hf_expect(HF_OK, hf_test_answer(&waiters[i]));
+        hf_expect(HF_OK, hf_test_end(&waiters[i]));
+    }
+}
+
+/* Granted unasked, and the message was lost: the store then takes the name
+ * back, or the waiter finds that it has it. */
+static void
+a_grant_that_came_unheard_is_found_or_asked_for_again(void **state) {
+    (void)state;
+    hf_test_thread waiter;
+    hf_client *client = troubled(NULL);
+    hf_lock *a = hf_test_lock(direct, "x", FAIR);
+    hf_lock *b = hf_test_lock(client, "x", FAIR);
+    hf__fault_set(trouble, HF_VERB_WATCH, HF_TROUBLE_MUTE, -1);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_test_begin(&waiter, b, HF_FOREVER);
+    hf_test_eventually(hf_test_waiters(direct, "x") == 1, HF_TEST_LONG);
+    hf_claim c = claim_of_the_waiter(client);
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    int rc =
+        client->be->ops->attempt(client->be, &c, true, hf__after_ms(1000), ERR);
+    hf_expect(HF_OK, rc);
+    hf_expect(HF_OK, hf_test_answer(&waiter));
+    assert_true(waiter.token >= c.token);
+    hf_expect(HF_BUSY, hf_lock_try(a, ERR));
+    hf_expect(HF_OK, hf_test_end(&waiter));
+    hf_expect(HF_OK, hf_lock_acquire(a, 10000, ERR));
+}
+
+static void a_grant_that_came_unasked_is_kept_alive(void **state) {
+    (void)state;
+    hf_test_thread waiter;
+    hf_lock *a = hf_test_lock(direct, "x", FAIR);
+    hf_lock *b = hf_test_lock(troubled(NULL), "x", FAIR);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_test_begin(&waiter, b, HF_FOREVER);
+    hf_test_eventually(hf_test_waiters(direct, "x") == 1, HF_TEST_LONG);
+    int asked = hf__fault_calls(trouble, HF_VERB_ATTEMPT);
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    hf_expect(HF_OK, hf_test_answer(&waiter));
+    assert_in_range(hf__fault_calls(trouble, HF_VERB_ATTEMPT) - asked, 0, 1);
+    hf_test_throughout(hf_lock_try(a, ERR) == HF_BUSY, 2500);
+    hf_expect(HF_OK, hf_test_end(&waiter)); /* it was still its own */
+}
+
+static void
+a_grant_that_came_unasked_and_is_not_confirmed_is_lost(void **state) {
+    (void)state;
+    hf_test_thread waiter;
+    ear e = {0};
+    hf_lock *a = hf_test_lock(direct, "x", FAIR);
+    hf_lock *b = hf_test_lock(troubled(NULL), "x", FAIR);
+    hf_lock_on_state(b, hear, &e);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_test_begin(&waiter, b, HF_FOREVER);
+    hf_test_eventually(hf_test_waiters(direct, "x") == 1, HF_TEST_LONG);
+    hf__fault_set(trouble, HF_VERB_RENEW, HF_TROUBLE_SILENT, -1);
+    hf__fault_set(trouble, HF_VERB_ATTEMPT, HF_TROUBLE_UNSENT, -1);
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    hf_expect(HF_OK, hf_test_answer(&waiter));
+    hf_expect(HF_OK, hf_lock_acquire(a, 5000, ERR)); /* long before 30 s */
+    hf_test_eventually(atomic_load(&e.lost) == 1, HF_TEST_LONG);
+    hf_expect(HF_ELOST, hf_test_end(&waiter));
+    assert_true(hf_lock_is_held(a));
+}
+
+/* ---- numbers ----------------------------------------------------------- */
+
+static int64_t available(hf_semaphore *sem) {
+    int64_t n = INT64_MIN;
+    hf_expect(HF_OK, hf_semaphore_count(sem, &n, NULL, ERR));
+    return n;
+}
+
+static void
+a_count_that_does_not_arrive_is_sent_again_for_a_while(void **state) {
+    (void)state;
+    hf_semaphore *seen = hf_test_semaphore(direct, "x");
+    hf_semaphore *a =
+        hf_test_semaphore(troubled(HF_CLIENT_WITH(.timeout_ms = 400)), "x");
+    hf_expect(HF_OK, hf_semaphore_set(seen, 5, 0, ERR));
+    hf__fault_set(trouble, HF_VERB_COUNT, HF_TROUBLE_UNSENT, 3);
+    hf_expect(HF_OK, hf_semaphore_release(a, 1, ERR));
+    assert_int_equal(available(seen), 6);
+    hf__fault_set(trouble, HF_VERB_COUNT, HF_TROUBLE_UNSENT, -1);
+    int64_t began = hf_test_now_ms();
+    hf_expect(HF_EDOWN, hf_semaphore_release(a, 1, ERR));
+    assert_in_range(hf_test_now_ms() - began, 0, 5000);
+    assert_int_equal(available(seen), 6);
+    hf__fault_set(trouble, HF_VERB_COUNT, HF_TROUBLE_UNANSWERED, -1);
+    hf_expect(HF_EDOUBT, hf_semaphore_release(a, 1, ERR));
+    assert_int_equal(available(seen), 7); /* once, if at all */
+    hf__fault_set(trouble, HF_VERB_COUNT, HF_TROUBLE_SILENT, -1);
+    began = hf_test_now_ms();
+    hf_expect(HF_EDOUBT, hf_semaphore_release(a, 1, ERR));
+    assert_in_range(hf_test_now_ms() - began, 300, 5000);
+    assert_int_equal(available(seen), 7);
+    heal();
+    hf_expect(HF_OK, hf_semaphore_release(a, 1, ERR));
+    assert_int_equal(available(seen), 8);
+}
+
+static void waits_for_numbers_on_a_silent_store_end_on_time(void **state) {
+    (void)state;
+    hf_client *client = troubled(HF_CLIENT_WITH(.timeout_ms = 200));
+    hf_semaphore *sem = hf_test_semaphore(client, "x");
+    hf_latch *latch = hf_test_latch(client, "x");
+    hf_expect(HF_OK, hf_latch_set(latch, 1, ERR));
+    hf__fault_set(trouble, HF_VERB_ATTEMPT, HF_TROUBLE_SILENT, -1);
+    int64_t began = hf_test_now_ms();
+    hf_expect(HF_EDOUBT, hf_semaphore_acquire(sem, 1, 300, ERR));
+    assert_true(hf_latch_wait(latch, 300, ERR) < 0); /* it takes nothing */
+    assert_in_range(hf_test_now_ms() - began, 580, 5000);
+}
+
+static void waits_for_numbers_bear_a_store_in_trouble(void **state) {
+    (void)state;
+    hf_test_task taker, waiter;
+    hf_client *client = troubled(NULL);
+    hf_semaphore *sem = hf_test_semaphore(direct, "x");
+    hf_latch *latch = hf_test_latch(direct, "y");
+    hf_expect(HF_OK, hf_latch_set(latch, 1, ERR));
+    hf__fault_set(trouble, HF_VERB_ATTEMPT, HF_TROUBLE_UNANSWERED, 4);
+    hf_test_take(&taker, hf_test_semaphore(client, "x"), 2, HF_FOREVER);
+    hf_test_await(&waiter, hf_test_latch(client, "y"), HF_FOREVER);
+    hf_expect(HF_OK, hf_semaphore_set(sem, 3, 0, ERR));
+    hf_expect(HF_OK, hf_latch_count_down(latch, ERR));
+    hf_expect(HF_OK, hf_test_result(&taker));
+    hf_expect(HF_OK, hf_test_result(&waiter));
+    assert_int_equal(available(sem), 1);
+}
+
+/* What was taken unheard is given back although the client goes. */
+static void closing_gives_back_what_was_taken_unheard(void **state) {
+    (void)state;
+    hf_client *client = troubled(NULL);
+    hf_semaphore *seen = hf_test_semaphore(direct, "x"), *sem;
+    hf_expect(HF_OK, hf_semaphore_set(seen, 3, 0, ERR));
+    hf_expect(HF_OK, hf_semaphore_new(&sem, client, "x", ERR));
+    hf__fault_set(trouble, HF_VERB_ATTEMPT, HF_TROUBLE_UNANSWERED, 1);
+    hf_expect(HF_EDOUBT, hf_semaphore_acquire(sem, 2, 0, ERR));
+    hf_semaphore_free(sem);
+    hf_test_close(client);
+    assert_int_equal(available(seen), 3);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
@@ -385,5 +717,19 @@ static const struct CMUnitTest tests[] = {
     TEST(a_doubled_release_frees_only_our_own),
     TEST(a_failed_release_is_an_event),
     TEST(closing_ends_although_the_store_is_silent),
+    TEST(every_kind_is_held_once_whatever_is_lost_or_doubled),
+    TEST(a_grant_of_any_kind_that_was_not_heard_of_is_given_back),
+    TEST(a_release_of_any_kind_is_tried_until_it_is_done),
+    TEST(a_message_of_any_kind_may_be_lost),
+    TEST(renewals_of_any_kind_may_fail_for_a_while),
+    TEST(a_fair_waiter_whose_place_vanished_takes_another),
+    TEST(the_place_of_a_fair_waiter_is_kept),
+    TEST(a_grant_that_came_unheard_is_found_or_asked_for_again),
+    TEST(a_grant_that_came_unasked_is_kept_alive),
+    TEST(a_grant_that_came_unasked_and_is_not_confirmed_is_lost),
+    TEST(a_count_that_does_not_arrive_is_sent_again_for_a_while),
+    TEST(waits_for_numbers_on_a_silent_store_end_on_time),
+    TEST(waits_for_numbers_bear_a_store_in_trouble),
+    TEST(closing_gives_back_what_was_taken_unheard),
 };
 HF_SUITE(tests)

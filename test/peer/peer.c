@@ -6,7 +6,13 @@
  *     acquire SLOT MS     try SLOT             release SLOT
  *     extend SLOT MS      after SLOT MS        force SLOT
  *     held SLOT           token SLOT           holds SLOT
- *     contend FILE NAME THREADS ROUNDS         (see support/guarded.h)
+ *     semaphore SLOT NAME                      permits SLOT N
+ *     take SLOT N MS      give SLOT N          available SLOT
+ *     latch SLOT NAME                          count SLOT N
+ *     down SLOT           await SLOT MS        left SLOT
+ *     contend FILE NAME THREADS ROUNDS [KIND]  (see support/guarded.h)
+ *
+ * A kind is the number of an hf_kind.
  *
  * Every line is answered by one: the name of the result, then a value where
  * there is one.  At the end of input it frees and closes what it has, as a
@@ -21,6 +27,8 @@ enum { SLOTS = 16, WORDS = 8 };
 
 static hf_client *client;
 static hf_lock *locks[SLOTS];
+static hf_semaphore *semaphores[SLOTS];
+static hf_latch *latches[SLOTS];
 static hf_error err;
 
 static void answer(int result) {
@@ -44,9 +52,20 @@ static int option(char **words, const char *key) {
     return 0;
 }
 
+static int index_of(char **words) {
+    return (unsigned)number(words[1]) % SLOTS;
+}
+
 static hf_lock *slot(char **words) {
-    int i = number(words[1]);
-    return i >= 0 && i < SLOTS ? locks[i] : NULL;
+    return locks[index_of(words)];
+}
+
+static hf_semaphore *semaphore(char **words) {
+    return semaphores[index_of(words)];
+}
+
+static hf_latch *latch(char **words) {
+    return latches[index_of(words)];
 }
 
 static void do_open(char **words) {
@@ -58,11 +77,14 @@ static void do_open(char **words) {
 
 static void do_lock(char **words) {
     hf_lock_options options = HF_LOCK_OPTIONS_INIT;
+    options.kind = (hf_kind)option(words, "kind");
+    options.flags = (unsigned)option(words, "flags");
+    options.permits = option(words, "permits");
     options.lease_ms = option(words, "lease_ms");
     options.watchdog_ms = option(words, "watchdog_ms");
     options.renew_ms = option(words, "renew_ms");
-    answer(hf_lock_new(&locks[number(words[1]) % SLOTS], client, words[2],
-                       &options, &err));
+    answer(
+        hf_lock_new(&locks[index_of(words)], client, words[2], &options, &err));
 }
 
 static void do_acquire(char **words) {
@@ -103,13 +125,70 @@ static void do_holds(char **words) {
     answer_number(HF_OK, (unsigned long long)hf_lock_holds(slot(words)));
 }
 
+static void do_semaphore(char **words) {
+    answer(
+        hf_semaphore_new(&semaphores[index_of(words)], client, words[2], &err));
+}
+
+static void do_permits(char **words) {
+    answer(hf_semaphore_set(semaphore(words), number(words[2]), 0, &err));
+}
+
+static void do_take(char **words) {
+    answer(hf_semaphore_acquire(semaphore(words), number(words[2]),
+                                number(words[3]), &err));
+}
+
+static void do_give(char **words) {
+    answer(hf_semaphore_release(semaphore(words), number(words[2]), &err));
+}
+
+static void do_available(char **words) {
+    int64_t n = 0;
+    int result = hf_semaphore_count(semaphore(words), &n, NULL, &err);
+    answer_number(result, (unsigned long long)n);
+}
+
+static void do_latch(char **words) {
+    answer(hf_latch_new(&latches[index_of(words)], client, words[2], &err));
+}
+
+static void do_count(char **words) {
+    answer(hf_latch_set(latch(words), number(words[2]), &err));
+}
+
+static void do_down(char **words) {
+    answer(hf_latch_count_down(latch(words), &err));
+}
+
+static void do_await(char **words) {
+    answer(hf_latch_wait(latch(words), number(words[2]), &err));
+}
+
+static void do_left(char **words) {
+    int64_t n = 0;
+    int result = hf_latch_count(latch(words), &n, &err);
+    answer_number(result, (unsigned long long)n);
+}
+
+static void contend(char **words, hf_test_guarded *g) {
+    hf_lock_options options = HF_LOCK_OPTIONS_INIT;
+    options.kind = (hf_kind)number(words[5]);
+    if (options.kind == HF_SEMAPHORE)
+        hf_test_contend_for_permit(client, words[2], g, number(words[3]),
+                                   number(words[4]));
+    else
+        hf_test_contend_with(client, words[2], &options, g, number(words[3]),
+                             number(words[4]));
+}
+
 static void do_contend(char **words) {
     hf_test_guarded *g = hf_test_guarded_map(words[1]);
     if (g == NULL) {
         answer(HF_ESYSTEM);
         return;
     }
-    hf_test_contend(client, words[2], g, number(words[3]), number(words[4]));
+    contend(words, g);
     hf_test_guarded_unmap(g);
     answer(HF_OK);
 }
@@ -118,10 +197,17 @@ static const struct command {
     const char *word;
     void (*run)(char **words);
 } commands[] = {
-    {"open", do_open},   {"lock", do_lock},       {"acquire", do_acquire},
-    {"try", do_try},     {"release", do_release}, {"extend", do_extend},
-    {"after", do_after}, {"force", do_force},     {"held", do_held},
-    {"token", do_token}, {"holds", do_holds},     {"contend", do_contend},
+    {"open", do_open},           {"lock", do_lock},
+    {"acquire", do_acquire},     {"try", do_try},
+    {"release", do_release},     {"extend", do_extend},
+    {"after", do_after},         {"force", do_force},
+    {"held", do_held},           {"token", do_token},
+    {"holds", do_holds},         {"contend", do_contend},
+    {"semaphore", do_semaphore}, {"permits", do_permits},
+    {"take", do_take},           {"give", do_give},
+    {"available", do_available}, {"latch", do_latch},
+    {"count", do_count},         {"down", do_down},
+    {"await", do_await},         {"left", do_left},
 };
 
 static void obey(char *line) {
@@ -143,9 +229,11 @@ int main(void) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     while (fgets(line, sizeof line, stdin) != NULL)
         obey(line);
-    for (int i = 0; i < SLOTS; i++)
-        if (locks[i] != NULL)
-            hf_lock_free(locks[i]);
+    for (int i = 0; i < SLOTS; i++) {
+        hf_lock_free(locks[i]);
+        hf_semaphore_free(semaphores[i]);
+        hf_latch_free(latches[i]);
+    }
     hf_close(client);
     return 0;
 }

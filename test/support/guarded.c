@@ -15,6 +15,7 @@ enum { PATIENCE = 60000 }; /* ms for one turn: longer is a hang */
 typedef struct entrant {
     pthread_t thread;
     hf_lock *lock;
+    hf_semaphore *sem; /* instead of a lock */
     hf_test_guarded *g;
     int rounds;
 } entrant;
@@ -34,10 +35,10 @@ void hf_test_guarded_unmap(hf_test_guarded *g) {
     munmap(g, sizeof *g);
 }
 
-static void inside(hf_test_guarded *g, uint64_t token) {
+void hf_test_guarded_visit(hf_test_guarded *g, uint64_t token) {
     if (atomic_fetch_add(&g->inside, 1) != 0)
         atomic_fetch_add(&g->overlaps, 1);
-    if (token <= atomic_exchange(&g->last_token, token))
+    if (token != 0 && token <= atomic_exchange(&g->last_token, token))
         atomic_fetch_add(&g->disorders, 1);
     unsigned long long seen = atomic_load(&g->counter);
     sched_yield();
@@ -45,36 +46,80 @@ static void inside(hf_test_guarded *g, uint64_t token) {
     atomic_fetch_sub(&g->inside, 1);
 }
 
+static int enter_lock(entrant *e) {
+    int result = hf_lock_acquire(e->lock, PATIENCE, NULL);
+    if (result != HF_OK)
+        return result;
+    hf_test_guarded_visit(e->g, hf_lock_token(e->lock));
+    return hf_lock_release(e->lock, NULL);
+}
+
+static int enter_semaphore(entrant *e) {
+    int result = hf_semaphore_acquire(e->sem, 1, PATIENCE, NULL);
+    if (result != HF_OK)
+        return result;
+    hf_test_guarded_visit(e->g, 0);
+    return hf_semaphore_release(e->sem, 1, NULL);
+}
+
 static void *enter(void *arg) {
     entrant *e = arg;
     for (int i = 0; i < e->rounds; i++) {
-        int result = hf_lock_acquire(e->lock, PATIENCE, NULL);
-        if (result == HF_OK) {
-            inside(e->g, hf_lock_token(e->lock));
-            result = hf_lock_release(e->lock, NULL);
-        }
+        int result = e->lock != NULL ? enter_lock(e) : enter_semaphore(e);
         if (result != HF_OK)
             atomic_fetch_add(&e->g->failures, 1);
     }
     return NULL;
 }
 
-void hf_test_contend(hf_client *client, const char *name, hf_test_guarded *g,
-                     int threads, int rounds) {
-    hf_lock *lock;
-    entrant *all = calloc((size_t)threads, sizeof *all);
-    if (all == NULL || hf_lock_new(&lock, client, name, NULL, NULL) != HF_OK) {
-        atomic_fetch_add(&g->failures, 1);
-        free(all);
-        return;
-    }
-    for (int i = 0; i < threads; i++) {
-        all[i] = (entrant){.lock = lock, .g = g, .rounds = rounds};
+/* All but the thread is filled in. */
+static void run_all(entrant *all, int threads) {
+    for (int i = 0; i < threads; i++)
         if (pthread_create(&all[i].thread, NULL, enter, &all[i]) != 0)
             abort();
-    }
     for (int i = 0; i < threads; i++)
         pthread_join(all[i].thread, NULL);
-    hf_lock_free(lock);
+}
+
+void hf_test_contend_with(hf_client *client, const char *name,
+                          const hf_lock_options *options, hf_test_guarded *g,
+                          int threads, int rounds) {
+    entrant *all = calloc((size_t)threads, sizeof *all);
+    /* Permits are their handle's, so that every thread needs one. */
+    bool apart = options != NULL && options->kind == HF_PERMIT;
+    int made = 0;
+    for (int i = 0; all != NULL && i < threads; i++) {
+        all[i] = (entrant){.lock = all[0].lock, .g = g, .rounds = rounds};
+        if ((apart || i == 0) &&
+            hf_lock_new(&all[i].lock, client, name, options, NULL) != HF_OK)
+            break;
+        made++;
+    }
+    if (made == threads)
+        run_all(all, threads);
+    else
+        atomic_fetch_add(&g->failures, 1);
+    for (int i = 0; i < (apart ? made : made > 0); i++)
+        hf_lock_free(all[i].lock);
+    free(all);
+}
+
+void hf_test_contend(hf_client *client, const char *name, hf_test_guarded *g,
+                     int threads, int rounds) {
+    hf_test_contend_with(client, name, NULL, g, threads, rounds);
+}
+
+void hf_test_contend_for_permit(hf_client *client, const char *name,
+                                hf_test_guarded *g, int threads, int rounds) {
+    entrant *all = calloc((size_t)threads, sizeof *all);
+    hf_semaphore *sem = NULL;
+    if (all != NULL && hf_semaphore_new(&sem, client, name, NULL) == HF_OK) {
+        for (int i = 0; i < threads; i++)
+            all[i] = (entrant){.sem = sem, .g = g, .rounds = rounds};
+        run_all(all, threads);
+    } else {
+        atomic_fetch_add(&g->failures, 1);
+    }
+    hf_semaphore_free(sem);
     free(all);
 }

@@ -32,4 +32,16 @@ void hf_test_guarded_unmap(hf_test_guarded *g);
 void hf_test_contend(hf_client *client, const char *name, hf_test_guarded *g,
                      int threads, int rounds);
 
+/* The same with a lock of another sort; of permits there must be one. */
+void hf_test_contend_with(hf_client *client, const char *name,
+                          const hf_lock_options *options, hf_test_guarded *g,
+                          int threads, int rounds);
+
+/* The same with a semaphore of one permit. */
+void hf_test_contend_for_permit(hf_client *client, const char *name,
+                                hf_test_guarded *g, int threads, int rounds);
+
+/* What whoever is let in does; a token of 0 says nothing about order. */
+void hf_test_guarded_visit(hf_test_guarded *g, uint64_t token);
+
 #endif

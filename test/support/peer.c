@@ -19,6 +19,7 @@ struct hf_test_peer {
     pid_t pid;
     int in, out;
     char line[1024];
+    size_t heard; /* of a line that is not complete */
 };
 
 static const char *program(void) {
@@ -81,19 +82,23 @@ void hf_test_peer_send(hf_test_peer *peer, const char *format, ...) {
     va_end(ap);
 }
 
-/* Byte by byte: answers are short and rare. */
+/* Byte by byte: answers are short and rare.  What came of a line before the
+ * time was over stays for the next call. */
 const char *hf_test_peer_answer(hf_test_peer *peer, int ms) {
     int64_t by = hf_test_now_ms() + ms;
-    for (size_t n = 0; n < sizeof peer->line - 1; n++) {
+    while (peer->heard < sizeof peer->line - 1) {
+        char *at = &peer->line[peer->heard];
         int64_t left = by - hf_test_now_ms();
         struct pollfd p = {.fd = peer->out, .events = POLLIN};
         if (left < 0 || poll(&p, 1, (int)left) <= 0 ||
-            read(peer->out, &peer->line[n], 1) != 1)
+            read(peer->out, at, 1) != 1)
             return NULL;
-        if (peer->line[n] == '\n') {
-            peer->line[n] = 0;
+        if (*at == '\n') {
+            *at = 0;
+            peer->heard = 0;
             return peer->line;
         }
+        peer->heard++;
     }
     return NULL;
 }

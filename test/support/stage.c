@@ -9,12 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CLIENTS_MAX = 64, LOCKS_MAX = 512 };
+enum { CLIENTS_MAX = 64, LOCKS_MAX = 512, NUMBERS_MAX = 64 };
 
 hf_error hf_test_error;
+hf_kind hf_test_kind = HF_LOCK;
 
 static hf_client *clients[CLIENTS_MAX];
 static hf_lock *locks[LOCKS_MAX];
+static hf_semaphore *semaphores[NUMBERS_MAX];
+static hf_latch *latches[NUMBERS_MAX];
 static atomic_int threads; /* that may still use them */
 
 void hf_test_expect(int wanted, int got, const char *call, const char *file,
@@ -46,15 +49,53 @@ hf_client *hf_test_open(const char *uri, const hf_options *options) {
     return hf_test_adopt(client);
 }
 
+static void set_one_permit(hf_client *client, const char *name) {
+    hf_semaphore *sem;
+    hf_expect(HF_OK, hf_semaphore_new(&sem, client, name, ERR));
+    int rc = hf_semaphore_set(sem, 1, 0, ERR);
+    hf_semaphore_free(sem);
+    hf_expect(HF_OK, rc == HF_BUSY ? HF_OK : rc);
+}
+
 hf_lock *hf_test_lock(hf_client *client, const char *name,
                       const hf_lock_options *options) {
+    hf_lock_options o = HF_LOCK_OPTIONS_INIT;
+    if (options != NULL)
+        o = *options;
+    if (o.kind == HF_LOCK) {
+        o.kind = hf_test_kind;
+        if (o.kind == HF_PERMIT)
+            set_one_permit(client, name);
+    }
     for (int i = 0; i < LOCKS_MAX; i++) {
         if (locks[i] != NULL)
             continue;
-        hf_expect(HF_OK, hf_lock_new(&locks[i], client, name, options, ERR));
+        hf_expect(HF_OK, hf_lock_new(&locks[i], client, name, &o, ERR));
         return locks[i];
     }
     fail_msg("more than %d locks", LOCKS_MAX);
+    return NULL;
+}
+
+hf_semaphore *hf_test_semaphore(hf_client *client, const char *name) {
+    for (int i = 0; i < NUMBERS_MAX; i++) {
+        if (semaphores[i] != NULL)
+            continue;
+        hf_expect(HF_OK, hf_semaphore_new(&semaphores[i], client, name, ERR));
+        return semaphores[i];
+    }
+    fail_msg("more than %d semaphores", NUMBERS_MAX);
+    return NULL;
+}
+
+hf_latch *hf_test_latch(hf_client *client, const char *name) {
+    for (int i = 0; i < NUMBERS_MAX; i++) {
+        if (latches[i] != NULL)
+            continue;
+        hf_expect(HF_OK, hf_latch_new(&latches[i], client, name, ERR));
+        return latches[i];
+    }
+    fail_msg("more than %d latches", NUMBERS_MAX);
     return NULL;
 }
 
@@ -80,6 +121,12 @@ void hf_test_clear(void) {
     for (int i = 0; i < LOCKS_MAX; i++)
         if (locks[i] != NULL)
             hf_test_free(locks[i]);
+    for (int i = 0; i < NUMBERS_MAX; i++) {
+        hf_semaphore_free(semaphores[i]);
+        hf_latch_free(latches[i]);
+        semaphores[i] = NULL;
+        latches[i] = NULL;
+    }
     for (int i = 0; i < CLIENTS_MAX; i++)
         if (clients[i] != NULL)
             hf_test_close(clients[i]);
@@ -89,8 +136,12 @@ typedef struct census {
     int holders, waiters;
 } census;
 
+/* A semaphore and a latch are in the list, too, but are nobody. */
 static void count(void *arg, const hf_place *place) {
     census *seen = arg;
+    if (strcmp(place->kind, "semaphore") == 0 ||
+        strcmp(place->kind, "latch") == 0)
+        return;
     if (place->holds)
         seen->holders++;
     else
@@ -186,4 +237,48 @@ int hf_test_end(hf_test_thread *t) {
     if (t->released < 0)
         hf_test_error = t->err;
     return t->released;
+}
+
+static void *run_task(void *arg) {
+    hf_test_task *t = arg;
+    int64_t began = hf_test_now_ms();
+    atomic_store(&t->tid, gettid());
+    t->result = t->latch != NULL ?
+                    hf_latch_wait(t->latch, t->wait_ms, &t->err) :
+                    hf_semaphore_acquire(t->sem, t->n, t->wait_ms, &t->err);
+    t->took_ms = hf_test_now_ms() - began;
+    atomic_store(&t->answered, true);
+    return NULL;
+}
+
+static void start_task(hf_test_task *t) {
+    atomic_fetch_add(&threads, 1);
+    assert_int_equal(pthread_create(&t->thread, NULL, run_task, t), 0);
+    hf_test_eventually(atomic_load(&t->answered) ||
+                           hf_test_asleep(atomic_load(&t->tid)),
+                       HF_TEST_LONG);
+}
+
+void hf_test_take(hf_test_task *t, hf_semaphore *sem, int n, int wait_ms) {
+    memset(t, 0, sizeof *t);
+    t->sem = sem;
+    t->n = n;
+    t->wait_ms = wait_ms;
+    start_task(t);
+}
+
+void hf_test_await(hf_test_task *t, hf_latch *latch, int wait_ms) {
+    memset(t, 0, sizeof *t);
+    t->latch = latch;
+    t->wait_ms = wait_ms;
+    start_task(t);
+}
+
+int hf_test_result(hf_test_task *t) {
+    hf_test_eventually(atomic_load(&t->answered), HF_TEST_LONG);
+    pthread_join(t->thread, NULL);
+    atomic_fetch_sub(&threads, 1);
+    if (t->result < 0)
+        hf_test_error = t->err;
+    return t->result;
 }

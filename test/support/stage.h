@@ -2,9 +2,9 @@
  *
  * stage.h - what a test about locks is written with.
  *
- * Clients and locks that are made here are freed at the end of the test,
- * whatever becomes of it.  hf_expect prints the library's own words when an
- * answer is not the one that was wanted.  Main thread only, but for what is
+ * Clients, locks and the like that are made here are freed at the end of the
+ * test, whatever becomes of it.  hf_expect prints the library's own words when
+ * an answer is not the one that was wanted.  Main thread only, but for what is
  * said to be otherwise. */
 #ifndef HF_TEST_STAGE_H
 #define HF_TEST_STAGE_H
@@ -31,10 +31,17 @@ extern hf_error hf_test_error;
 void hf_test_expect(int wanted, int got, const char *call, const char *file,
                     int line);
 
-/* Both must succeed. */
+/* All must succeed. */
 hf_client *hf_test_open(const char *uri, const hf_options *options);
 hf_lock *hf_test_lock(hf_client *client, const char *name,
                       const hf_lock_options *options);
+hf_semaphore *hf_test_semaphore(hf_client *client, const char *name);
+hf_latch *hf_test_latch(hf_client *client, const char *name);
+
+/* The kind of the locks made here whose options ask for no other: a sentence
+ * about locks in general can be said of each kind.  Where it is HF_PERMIT,
+ * there is one permit of every name. */
+extern hf_kind hf_test_kind;
 
 /* A client opened in another way is freed here as well. */
 hf_client *hf_test_adopt(hf_client *client);
@@ -86,5 +93,25 @@ int hf_test_cancel(hf_test_thread *t);
 
 /* Lets it release and end; what release answered. */
 int hf_test_end(hf_test_thread *t);
+
+/* A thread that takes permits, or waits for a latch, and ends. */
+typedef struct hf_test_task {
+    pthread_t thread;
+    hf_semaphore *sem; /* one of these */
+    hf_latch *latch;
+    int n, wait_ms;
+    _Atomic pid_t tid;
+    atomic_bool answered;
+    int result;
+    hf_error err;
+    int64_t took_ms;
+} hf_test_task;
+
+/* As hf_test_begin. */
+void hf_test_take(hf_test_task *t, hf_semaphore *sem, int n, int wait_ms);
+void hf_test_await(hf_test_task *t, hf_latch *latch, int wait_ms);
+
+/* Waits for its answer and its end. */
+int hf_test_result(hf_test_task *t);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * claim_test.c - the rule of admission as a table of lines and verdicts. */
+ * claim_test.c - the rule of admission as a table of lines and verdicts, and
+ * what owners are called. */
 #include <string.h>
 
 #include "../../src/claim.h"
@@ -23,7 +24,7 @@ static int read_line(const char *text, hf_entry *line) {
             line[n++] = (hf_entry){.mode = *text == 'x' ? HF_EXCLUSIVE :
                                            *text == 's' ? HF_SHARED :
                                            *text == 'z' ? HF_ZERO :
-                                                          HF_PERMIT,
+                                                          HF_PERMITS,
                                    .permits = *text - '0',
                                    .fifo = true};
     }
@@ -113,7 +114,7 @@ static void no_random_line_breaks_what_the_rule_promises(void **state) {
         for (int i = 0; i < n; i++)
             line[i].holds = hf__admit(line, n, i, limit, 0).admitted;
         for (int i = 0; i < n; i++) {
-            permits += line[i].holds && line[i].mode == HF_PERMIT ?
+            permits += line[i].holds && line[i].mode == HF_PERMITS ?
                            line[i].permits :
                            0;
             writers += line[i].holds && line[i].mode == HF_EXCLUSIVE;
@@ -127,8 +128,36 @@ static void no_random_line_breaks_what_the_rule_promises(void **state) {
     }
 }
 
+static void an_owner_is_called_by_its_kind(void **state) {
+    static const struct {
+        hf_kind kind;
+        const char *text;
+    } owners[] = {
+        {HF_LOCK, "c-l:17"},
+        {HF_SPIN, "c-l:17"},
+        {HF_READ, "c-l:17"},
+        {HF_FAIR, "c-l:017"},
+        {HF_WRITE, "c-l:17:write"},
+        {HF_SIMPLE, "00ff4100000000000000000000000001"},
+        {HF_PERMIT, "00ff4100000000000000000000000001"},
+    };
+    hf_claim c = {.owner = 17, .nonce = {0, 255, 'A', [15] = 1}};
+    char text[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++) {
+        c.kind = owners[i].kind;
+        assert_int_equal(hf__owner_of(&c, "c-l", text, sizeof text),
+                         strlen(owners[i].text));
+        assert_string_equal(text, owners[i].text);
+        assert_int_equal(hf__owner_of(&c, "c-l", NULL, 0),
+                         strlen(owners[i].text));
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_rule_gives_the_verdicts_of_the_table),
     cmocka_unit_test(no_random_line_breaks_what_the_rule_promises),
+    cmocka_unit_test(an_owner_is_called_by_its_kind),
 };
 HF_SUITE(tests)

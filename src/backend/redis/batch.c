@@ -3,12 +3,8 @@
  * batch.c - requests that are sent together and answered together. */
 #include "batch.h"
 
-#include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "../../world.h"
 
@@ -83,17 +79,10 @@ bool hf__batch_is_done(hf_batch *b) {
     return atomic_load_explicit(&b->word, memory_order_acquire) & HF_BATCH_DONE;
 }
 
-/* The futex itself and not a condition variable: that would make everybody
- * who wakes queue up again for the mutex. */
 void hf__batch_sleep(hf_batch *b, unsigned seen, hf_time by) {
-    hf_time left = by - hf__now();
-    struct timespec ts = {.tv_sec = (time_t)(left / HF_SECOND),
-                          .tv_nsec = (long)(left % HF_SECOND)};
-
-    if (left > 0)
-        syscall(SYS_futex, &b->word, FUTEX_WAIT_PRIVATE, seen, &ts, NULL, 0);
+    hf__world->park(&b->word, seen, by);
 }
 
 void hf__batch_wake(hf_batch *b, int n) {
-    syscall(SYS_futex, &b->word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+    hf__world->unpark(&b->word, n);
 }

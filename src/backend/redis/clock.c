@@ -62,3 +62,15 @@ bool hf__server_clock_is_due(hf_server_clock *clock) {
     return now >= due &&
            atomic_compare_exchange_strong(&clock->due_at, &due, now + PERIOD);
 }
+
+/* The estimate is behind by the slack at most, so that is taken off; and its
+ * drift since then, 200 ppm. */
+hf_time hf__server_clock_local(hf_server_clock *clock, int64_t us) {
+    int64_t ahead, unsure;
+
+    pthread_mutex_lock(&clock->mu);
+    ahead = atomic_load(&clock->ahead_us);
+    unsure = clock->slack_us + (hf__now() - clock->sampled) / 5000000;
+    pthread_mutex_unlock(&clock->mu);
+    return ahead ? (us - ahead - unsure) * 1000 : 0;
+}

@@ -32,6 +32,9 @@ void hf__server_clock_sample(hf_server_clock *clock, const redisReply *reply,
 /* Microseconds since 1970 by the server; 0: unknown. */
 int64_t hf__server_clock_us(hf_server_clock *clock);
 
+/* Our clock when the server's showed that, or earlier; 0: unknown. */
+hf_time hf__server_clock_local(hf_server_clock *clock, int64_t us);
+
 /* True once per period: the caller should ask. */
 bool hf__server_clock_is_due(hf_server_clock *clock);
 

@@ -176,10 +176,9 @@ void hf__engine_set_clock(hf_engine *e, hf_time by) {
     freeReplyObject(reply);
 }
 
-int hf__engine_post(hf_engine *e, hf_script script, const char *name,
-                    const char *owner, hf_time until, hf_error *err) {
-    return hf__poster_release(e->poster, script, name, owner,
-                              choose(e, NULL, 0), until, err);
+int hf__engine_post(hf_engine *e, const hf_call *call, hf_time until,
+                    hf_error *err) {
+    return hf__poster_release(e->poster, call, choose(e, NULL, 0), until, err);
 }
 
 /* ---- life -------------------------------------------------------------- */

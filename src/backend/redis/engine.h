@@ -28,10 +28,10 @@ int hf__engine_ask(hf_engine *e, int argc, const char *const *argv,
 int hf__engine_call(hf_engine *e, const hf_call *call, redisReply **ret,
                     hf_time by, hf_error *err);
 
-/* Posts a release of `name` by `owner`; pointless after `until`.  Until it is
- * answered, requests for the name take the same way behind it. */
-int hf__engine_post(hf_engine *e, hf_script script, const char *name,
-                    const char *owner, hf_time until, hf_error *err);
+/* Posts a release; see hf__poster_release.  Until it is answered, requests for
+ * the name take the same way behind it. */
+int hf__engine_post(hf_engine *e, const hf_call *call, hf_time until,
+                    hf_error *err);
 
 /* Asks for the time, if it is time to. */
 void hf__engine_set_clock(hf_engine *e, hf_time by);

@@ -162,7 +162,7 @@ static void messages(report *p, hf_time by) {
     else
         say(p, HF_WARN, "messages",
             "our user may not subscribe: those who wait look again every few "
-            "seconds; allow the channels redisson_lock__channel:*");
+            "seconds; allow the channels redisson_*");
 }
 
 static void guarantee(report *p) {

@@ -15,29 +15,62 @@
 #define HF_TOKEN_PREFIX   "redisson_lock_token"
 #define HF_CLIENT_PREFIX  "holdfast:client:"
 
-enum { HF_KEY_SIZE = 640, HF_OWNER_SIZE = 64, HF_DECIMAL_SIZE = 24 };
+enum { HF_KEY_SIZE = 640, HF_OWNER_SIZE = 80, HF_DECIMAL_SIZE = 24 };
 
 /* HF_ENAME if the name is too long for a key of ours. */
 int hf__keys_check(const char *name, hf_error *err);
 
-/* Each fills a buffer of HF_KEY_SIZE for a name that passed the check. */
-void hf__key_token(char *buf, const char *name);
-void hf__key_channel(char *buf, const char *name);
+/* Each fills a buffer of HF_KEY_SIZE for a name that passed the check, and
+ * returns the end of the text. */
+char *hf__key_token(char *buf, const char *name);
+char *hf__key_queue(char *buf, const char *name);    /* of a fair lock        */
+char *hf__key_timeouts(char *buf, const char *name); /* of those in the queue */
+char *hf__key_writers(char *buf, const char *name);  /* who go first          */
+char *hf__key_prefix(char *buf, const char *name);   /* name in its braces    */
+char *hf__key_leased(char *buf, const char *name);   /* permits, by their ids */
+char *hf__key_note(char *buf, const char *name);     /* what a counter is     */
+
+/* The marker of a request that counts once. */
+char *hf__key_marker(char *buf, const char *name,
+                     const unsigned char nonce[16]);
+
+/* The channel of a line, by the kind of a claim in it; hf__key_channel is that
+ * of the plain lock. */
+char *hf__key_line(char *buf, hf_kind kind, const char *name);
+char *hf__key_channel(char *buf, const char *name);
+
+/* The channel on which the claim is told: a fair one has its own. */
+char *hf__key_ear(char *buf, const char *client, const hf_claim *c);
+
+/* Of the one hold of a reader: it lives as long as its lease. */
+char *hf__key_hold(char *buf, const char *name, const char *client,
+                   uint64_t owner);
 
 /* The record of the client. */
-void hf__key_client(char *buf, const char *client);
+char *hf__key_client(char *buf, const char *client);
 
-/* The number as text, into HF_DECIMAL_SIZE bytes. */
-void hf__decimal(char *buf, uint64_t number);
+/* The number as text, into HF_DECIMAL_SIZE bytes; the end. */
+char *hf__decimal(char *buf, uint64_t number);
 
-/* The owner as the store knows it, into HF_OWNER_SIZE bytes: `uuid:number`
- * of a lock, the random value of a simple lock. */
-void hf__owner_text(char *buf, const char *client, const hf_claim *c);
+/* The owner as the store knows it, into HF_OWNER_SIZE bytes; the end.
+ *   LOCK SPIN READ  `uuid:number`
+ *   FAIR            `uuid:0number`: the zero tells a script of ours that this
+ *                   one can be granted the lock unasked; no Java thread has it
+ *   WRITE           `uuid:number:write`
+ *   SIMPLE PERMIT   the random value, 32 hex digits */
+char *hf__owner_text(char *buf, const char *client, const hf_claim *c);
 
-/* The names whose channel this may be: "{a}" is the channel of both `a` and
- * `{a}`.  Fills up to two pointers into `buf`, a copy; returns how many. */
-int hf__names_of_channel(const char *channel, char *buf, size_t size,
-                         const char *names[2]);
+/* What a message on a channel is about. */
+typedef struct hf_news {
+    hf_kind kind;         /* of the line                                   */
+    uint64_t owner;       /* a fair claim of this client; else 0           */
+    int n;                /* of the names                                  */
+    const char *names[2]; /* "{a}" is the channel of both `a` and `{a}`    */
+    char buf[2 * HF_KEY_SIZE];
+} hf_news;
+
+/* False: it is no channel of ours. */
+bool hf__news_of_channel(hf_news *ret, const char *channel, const char *client);
 
 /* Does the owner look like `uuid:number`, ours or Redisson's? */
 bool hf__is_owner(const char *owner);

@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * list.c - who holds what.
+ * list.c - who holds what, and who waits.
  *
- * A named lock is looked up.  All locks are found by SCAN, a page at a time:
- * hashes with a field `uuid:number`.  Simple locks cannot be told from other
- * strings and are only listed by name.  Redis does not know who waits. */
+ * A named thing is looked up; lua/list.lua tells what it is by its shape.  All
+ * things are found by SCAN, a page at a time, once for each shape that is
+ * surely ours or Redisson's:
+ *
+ *   hash    a field `uuid:number`                    lock, fair, read, write
+ *   zset    `{name}:timeout`, members of 16 bytes    permits, and the semaphore
+ *                                                    they are leased from
+ *   list    `redisson_lock_queue:{name}`             the fair who wait, while
+ *                                                    nobody holds
+ *   string  `holdfast_counter:{name}`                semaphores and latches
+ *                                                    we made: lua/note.lua
+ *
+ * Simple locks, and semaphores and latches of Redisson's, are strings like any
+ * other, and are only told of by name: the numbers of a database are not ours
+ * to list.  Whoever waits otherwise is unknown to Redis. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +31,12 @@ typedef struct listing {
     hf_redis *redis;
     hf_place_fn *fn;
     void *arg;
-    bool all; /* only what looks like a lock */
+    const char *type, *match; /* of the keys we go through; "": one name */
 } listing;
+
+/* What list.lua tells of a name and of a place under it. */
+enum { NAME, TOKEN, PLACES };
+enum { KIND, OWNER, HOLDS, LEFT, COUNT, RECORD, N_PLACE };
 
 /* Nothing was changed, so nothing is in doubt. */
 static int odd(listing *l, hf_error *err) {
@@ -37,18 +53,42 @@ static int64_t since_ms(listing *l, uint64_t token) {
     return (now - (int64_t)token) / 1000;
 }
 
-static void tell(listing *l, const char *name, const redisReply *line,
-                 const char *owner, const char *record) {
+static bool is_place(const redisReply *p) {
+    if (!hf__reply_has(p, N_PLACE, 0))
+        return false;
+    for (int i = 0; i < N_PLACE; i++)
+        if ((i == KIND || i == OWNER || i == RECORD) ?
+                !p->element[i]->str :
+                p->element[i]->type != REDIS_REPLY_INTEGER)
+            return false;
+    return true;
+}
+
+/* The last token is the holder's where there can be only one. */
+static uint64_t token_of(const char *kind, const redisReply *token) {
+    bool alone = strcmp(kind, "read") != 0 && strcmp(kind, "permit") != 0;
+
+    return alone ? (uint64_t)token->integer : 0;
+}
+
+static void tell(listing *l, const redisReply *line, const redisReply *p) {
+    const char *record = p->element[RECORD]->str;
     hf_identity who;
-    uint64_t token = (uint64_t)line->element[2]->integer;
-    hf_place place = {.name = name, .owner = owner, .holds = true};
+    hf_place place = {.name = line->element[NAME]->str,
+                      .kind = p->element[KIND]->str,
+                      .owner = p->element[OWNER]->str,
+                      .holds = p->element[HOLDS]->integer,
+                      .lease_ms = p->element[LEFT]->integer,
+                      .since_ms = -1,
+                      .count = p->element[COUNT]->integer};
 
     hf__record_read(&who, record);
-    place.kind = strcmp(line->element[0]->str, "hash") == 0 ? "lock" : "simple";
-    place.foreign = !*record;
-    place.token = token;
-    place.lease_ms = line->element[1]->integer;
-    place.since_ms = place.foreign ? -1 : since_ms(l, token);
+    place.foreign = *place.owner && !*record;
+    place.permits = strcmp(place.kind, "permit") == 0;
+    if (place.holds)
+        place.token = token_of(place.kind, line->element[TOKEN]);
+    if (!place.foreign)
+        place.since_ms = since_ms(l, place.token);
     place.host = who.host;
     place.program = who.program;
     place.user = who.user;
@@ -57,61 +97,36 @@ static void tell(listing *l, const char *name, const redisReply *line,
     l->fn(l->arg, &place);
 }
 
-/* Is it what list.lua gives for a name? */
-static bool is_line(const redisReply *line) {
-    return line->type == REDIS_REPLY_ARRAY && line->elements == 4 &&
-           line->element[0]->str &&
-           line->element[1]->type == REDIS_REPLY_INTEGER &&
-           line->element[2]->type == REDIS_REPLY_INTEGER &&
-           line->element[3]->type == REDIS_REPLY_ARRAY;
-}
-
-static void tell_line(listing *l, const char *name, const redisReply *line) {
-    const redisReply *owners;
-    bool hash;
-
-    if (!is_line(line))
+static void tell_line(listing *l, const redisReply *line) {
+    if (!hf__reply_has(line, PLACES, 0) || !line->element[NAME]->str ||
+        line->element[TOKEN]->type != REDIS_REPLY_INTEGER)
         return;
-    hash = strcmp(line->element[0]->str, "hash") == 0;
-    owners = line->element[3];
-    for (size_t i = 0; i + 1 < owners->elements; i += 2) {
-        const char *owner = owners->element[i]->str;
-        const char *record = owners->element[i + 1]->str;
-
-        if (!owner || !record || (hash && !hf__is_owner(owner)) ||
-            (l->all && !hash))
-            continue;
-        tell(l, name, line, owner, record);
-    }
+    for (size_t i = PLACES; i < line->elements; i++)
+        if (is_place(line->element[i]))
+            tell(l, line, line->element[i]);
 }
 
-/* Looks at n names, at most a page. */
+/* Looks at n names or keys, at most a page. */
 static int look_at(listing *l, const char *const *names, size_t n, hf_time by,
                    hf_error *err) {
-    char tokens[PAGE][HF_KEY_SIZE];
-    const char *argv[2 * PAGE + 1];
-    hf_call call = {HF_SCRIPT_LIST, NULL, 0, 2 * (int)n + 1, argv};
+    const char *argv[PAGE + 2] = {HF_CLIENT_PREFIX, l->type};
+    hf_call call = {.script = HF_SCRIPT_LIST, .argc = (int)n + 2, .argv = argv};
     redisReply *reply;
     int rc;
 
-    argv[0] = HF_CLIENT_PREFIX;
-    for (size_t i = 0; i < n; i++) {
-        hf__key_token(tokens[i], names[i]);
-        argv[2 * i + 1] = names[i];
-        argv[2 * i + 2] = tokens[i];
-    }
+    memcpy(argv + 2, names, n * sizeof *names);
     rc = hf__engine_call(l->redis->engine, &call, &reply, by, err);
     if (rc != HF_OK)
         return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != n)
+    if (!hf__reply_has(reply, n, 0))
         rc = odd(l, err);
     for (size_t i = 0; rc == HF_OK && i < n; i++)
-        tell_line(l, names[i], reply->element[i]);
+        tell_line(l, reply->element[i]);
     freeReplyObject(reply);
     return rc;
 }
 
-/* The names of a page of SCAN, in pieces that look_at takes. */
+/* The keys of a page of SCAN, in pieces that look_at takes. */
 static int look_at_page(listing *l, const redisReply *keys, hf_time by,
                         hf_error *err) {
     const char *names[PAGE];
@@ -121,9 +136,8 @@ static int look_at_page(listing *l, const redisReply *keys, hf_time by,
     for (size_t i = 0; rc == HF_OK && i < keys->elements; i++) {
         const redisReply *key = keys->element[i];
 
-        /* A name of ours has no NUL and is not that long. */
-        if (key->str && strlen(key->str) == key->len &&
-            hf__keys_check(key->str, err) == HF_OK)
+        /* A key of ours has no NUL and is not that long. */
+        if (key->str && strlen(key->str) == key->len && key->len < HF_KEY_SIZE)
             names[n++] = key->str;
         if (n == PAGE) {
             rc = look_at(l, names, n, by, err);
@@ -135,9 +149,10 @@ static int look_at_page(listing *l, const redisReply *keys, hf_time by,
 
 /* One step of SCAN: fills the cursor for the next, "0" at the end. */
 static int scan(listing *l, char cursor[24], hf_time by, hf_error *err) {
-    const char *argv[] = {"SCAN", cursor, "COUNT", "500", "TYPE", "hash"};
+    const char *argv[] = {"SCAN", cursor,  "COUNT", "500",
+                          "TYPE", l->type, "MATCH", l->match};
     redisReply *reply;
-    int rc = hf__engine_ask(l->redis->engine, 6, argv, &reply, by, err);
+    int rc = hf__engine_ask(l->redis->engine, 8, argv, &reply, by, err);
 
     if (rc != HF_OK)
         return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;
@@ -153,18 +168,35 @@ static int scan(listing *l, char cursor[24], hf_time by, hf_error *err) {
     return rc;
 }
 
-int hf__redis_list(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,
-                   hf_time by, hf_error *err) {
-    listing l = {(hf_redis *)be, fn, arg, name == NULL};
+static int scan_all(listing *l, hf_time by, hf_error *err) {
     char cursor[24] = "0";
     int rc;
+
+    do
+        rc = scan(l, cursor, by, err);
+    while (rc == HF_OK && strcmp(cursor, "0") != 0);
+    return rc;
+}
+
+int hf__redis_list(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,
+                   hf_time by, hf_error *err) {
+    static const char *const shapes[][2] = {
+        {"hash", "*"},
+        {"zset", "*{*}*:timeout"},
+        {"list", "redisson_lock_queue:*"},
+        {"string", "holdfast_counter:*"},
+    };
+    listing l = {(hf_redis *)be, fn, arg, "", ""};
+    int rc = HF_OK;
 
     if (name) {
         rc = hf__keys_check(name, err);
         return rc == HF_OK ? look_at(&l, &name, 1, by, err) : rc;
     }
-    do
-        rc = scan(&l, cursor, by, err);
-    while (rc == HF_OK && strcmp(cursor, "0") != 0);
+    for (size_t i = 0; rc == HF_OK && i < sizeof shapes / sizeof *shapes; i++) {
+        l.type = shapes[i][0];
+        l.match = shapes[i][1];
+        rc = scan_all(&l, by, err);
+    }
     return rc;
 }

@@ -3,13 +3,11 @@
  * post.c - releases that nobody waits for. */
 #include "post.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../err.h"
 #include "../../world.h"
-#include "keys.h"
 #include "reply.h"
 
 enum { BUCKETS = 1024, STRIPES = 16 };
@@ -29,8 +27,9 @@ typedef struct release {
     hf_post post; /* first: it is what a link hands back */
     hf_script script;
     bool whole; /* sent as text, not by its hash */
-    char owner[HF_OWNER_SIZE];
-    char name[];
+    int n_keys, argc;
+    size_t lens[HF_POST_ARGS];
+    char texts[]; /* of the call, each with a NUL; the name is the first */
 } release;
 
 struct hf_poster {
@@ -126,13 +125,41 @@ hf_link *hf__poster_link(hf_poster *p, const char *name) {
 
 /* ---- one release ------------------------------------------------------- */
 
+/* With a copy of what the script is told, in case it must be told again. */
+static release *release_new(const hf_call *call) {
+    size_t size = sizeof(release);
+    release *r;
+    char *to;
+
+    for (int i = 0; i < call->argc; i++)
+        size += call->lens[i] + 1;
+    r = malloc(size);
+    if (!r)
+        return NULL;
+    r->post = (hf_post){0};
+    r->script = call->script;
+    r->whole = false;
+    r->n_keys = call->n_keys;
+    r->argc = call->argc;
+    to = r->texts;
+    for (int i = 0; i < call->argc; i++) {
+        r->lens[i] = call->lens[i];
+        memcpy(to, call->argv[i], call->lens[i]);
+        to += call->lens[i];
+        *to++ = '\0';
+    }
+    return r;
+}
+
 /* (Re)writes the command. */
 static bool prepare(hf_poster *p, release *r) {
-    char channel[HF_KEY_SIZE];
-    const char *argv[] = {r->name, r->owner, channel};
-    hf_call call = {r->script, r->name, 1, 3, argv};
+    const char *argv[HF_POST_ARGS], *at = r->texts;
+    hf_call call = {r->script, r->texts, r->n_keys, r->argc, argv, r->lens};
 
-    hf__key_channel(channel, r->name);
+    for (int i = 0; i < r->argc; i++) {
+        argv[i] = at;
+        at += r->lens[i] + 1;
+    }
     free(r->post.bytes);
     r->post.bytes =
         hf__script_command(&p->server->hashes, &call, r->whole, &r->post.len);
@@ -148,8 +175,8 @@ static void over(hf_poster *p, release *r, int code) {
     const hf_host *host = p->server->host;
 
     if (code != HF_OK && host->unreleased)
-        host->unreleased(host->core, r->name, code);
-    untie(p, r->name);
+        host->unreleased(host->core, r->texts, code);
+    untie(p, r->texts);
     release_free(r);
     atomic_fetch_sub(&p->n, 1);
 }
@@ -217,7 +244,7 @@ static void post_later_ones(hf_poster *p) {
     pthread_mutex_unlock(&p->mu);
     for (; post; post = next) {
         next = post->next;
-        hf__link_post(hf__poster_link(p, ((release *)post)->name), post);
+        hf__link_post(hf__poster_link(p, ((release *)post)->texts), post);
     }
 }
 
@@ -267,19 +294,15 @@ static void rouse(hf_poster *p) {
 
 /* ---- what the engine calls --------------------------------------------- */
 
-int hf__poster_release(hf_poster *p, hf_script script, const char *name,
-                       const char *owner, hf_link *link, hf_time until,
-                       hf_error *err) {
-    release *r = calloc(1, sizeof *r + strlen(name) + 1);
+int hf__poster_release(hf_poster *p, const hf_call *call, hf_link *link,
+                       hf_time until, hf_error *err) {
+    release *r = release_new(call);
 
     if (!r)
         return hf__fail_plain(err, HF_ENO_MEMORY);
-    strcpy(r->name, name);
-    snprintf(r->owner, sizeof r->owner, "%s", owner);
-    r->script = script;
     r->post.until = until;
     atomic_fetch_add(&p->n, 1);
-    if (!prepare(p, r) || !(link = tie(p, name, link))) {
+    if (!prepare(p, r) || !(link = tie(p, r->texts, link))) {
         atomic_fetch_sub(&p->n, 1);
         release_free(r);
         return hf__fail_plain(err, HF_ENO_MEMORY);

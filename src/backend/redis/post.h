@@ -25,11 +25,13 @@ void hf__poster_stop(hf_poster *p);
 /* What is unanswered by then, the links have handed back. */
 void hf__poster_free(hf_poster *p);
 
-/* Posts a release of `name` by `owner`, by `link` unless the name is bound to
- * another; pointless after `until`. */
-int hf__poster_release(hf_poster *p, hf_script script, const char *name,
-                       const char *owner, hf_link *link, hf_time until,
-                       hf_error *err);
+enum { HF_POST_ARGS = 8 };
+
+/* Posts a release, by `link` unless the name is bound to another; pointless
+ * after `until`.  The call has lengths, at most HF_POST_ARGS of them, and the
+ * name as its first key. */
+int hf__poster_release(hf_poster *p, const hf_call *call, hf_link *link,
+                       hf_time until, hf_error *err);
 
 /* The link the name is bound to, or NULL. */
 hf_link *hf__poster_link(hf_poster *p, const char *name);

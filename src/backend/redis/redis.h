@@ -5,6 +5,7 @@
 #define HF_REDIS_H
 
 #include "engine.h"
+#include "spent.h"
 #include "wake.h"
 
 typedef struct hf_redis {
@@ -12,6 +13,7 @@ typedef struct hf_redis {
     hf_server server;
     hf_engine *engine;
     hf_listener *listener;
+    hf_spent spent;
 } hf_redis;
 
 /* ---- record.c: who a client is ----------------------------------------- */
@@ -21,6 +23,16 @@ enum { HF_RECORD_SIZE = 1024 };
 /* One line for each thing known, `host=db1`, %-escaped. */
 void hf__record_write(char *buf, const hf_identity *identity);
 void hf__record_read(hf_identity *ret, const char *text);
+
+/* ---- renew.c ------------------------------------------------------------ */
+
+int hf__redis_renew(hf_backend *be, hf_claim *const *claims, size_t n,
+                    hf_time by, hf_error *err);
+
+/* ---- count.c ------------------------------------------------------------ */
+
+int hf__redis_count(hf_backend *be, hf_claim *c, hf_count_op op, int64_t *value,
+                    hf_time by, hf_error *err);
 
 /* ---- list.c, examine.c: verbs for those who look ------------------------ */
 

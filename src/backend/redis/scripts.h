@@ -21,6 +21,35 @@
     X(SIMPLE_AFTER, hf_simple_after_lua)                                       \
     X(SIMPLE_FORCE, hf_simple_force_lua)                                       \
     X(SIMPLE_RENEW, hf_simple_renew_lua)                                       \
+    X(SPIN_RELEASE, hf_spin_release_lua)                                       \
+    X(FAIR_ATTEMPT, hf_fair_attempt_lua)                                       \
+    X(FAIR_RELEASE, hf_fair_release_lua)                                       \
+    X(FAIR_AFTER, hf_fair_after_lua)                                           \
+    X(FAIR_FORCE, hf_fair_force_lua)                                           \
+    X(FAIR_RENEW, hf_fair_renew_lua)                                           \
+    X(READ_ATTEMPT, hf_read_attempt_lua)                                       \
+    X(READ_RELEASE, hf_read_release_lua)                                       \
+    X(READ_FORCE, hf_read_force_lua)                                           \
+    X(READ_RENEW, hf_read_renew_lua)                                           \
+    X(WRITE_ATTEMPT, hf_write_attempt_lua)                                     \
+    X(WRITE_RELEASE, hf_write_release_lua)                                     \
+    X(WRITE_AFTER, hf_write_after_lua)                                         \
+    X(WRITE_FORCE, hf_write_force_lua)                                         \
+    X(WRITE_RENEW, hf_write_renew_lua)                                         \
+    X(PERMIT_ATTEMPT, hf_permit_attempt_lua)                                   \
+    X(PERMIT_RELEASE, hf_permit_release_lua)                                   \
+    X(PERMIT_FORCE, hf_permit_force_lua)                                       \
+    X(PERMIT_RENEW, hf_permit_renew_lua)                                       \
+    X(SEM_ATTEMPT, hf_sem_attempt_lua)                                         \
+    X(SEM_RELEASE, hf_sem_release_lua)                                         \
+    X(SEM_COUNT, hf_sem_count_lua)                                             \
+    X(SEM_ADD, hf_sem_add_lua)                                                 \
+    X(SEM_RESIZE, hf_sem_resize_lua)                                           \
+    X(SEM_DRAIN, hf_sem_drain_lua)                                             \
+    X(LATCH_COUNT, hf_latch_count_lua)                                         \
+    X(LATCH_DOWN, hf_latch_down_lua)                                           \
+    X(COUNT_SET, hf_count_set_lua)                                             \
+    X(COUNT_DELETE, hf_count_delete_lua)                                       \
     X(LIST, hf_list_lua)
 
 typedef enum hf_script {
@@ -41,9 +70,10 @@ int hf__hash_scripts(hf_hashes *ret, hf_error *err);
 
 typedef struct hf_call {
     hf_script script;
-    const char *name;        /* the lock it is about, or NULL */
-    int n_keys, argc;        /* keys first, then arguments    */
-    const char *const *argv; /* texts                         */
+    const char *name; /* the lock it is about, or NULL */
+    int n_keys, argc; /* keys first, then arguments    */
+    const char *const *argv;
+    const size_t *lens; /* of the argv; NULL: they are texts  */
 } hf_call;
 
 /* The command for a call, by its hash or (`whole`) with the text.  NULL: out

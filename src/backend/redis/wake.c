@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * wake.c - hears that a lock was released.
+ * wake.c - hears that a lock was released, or given to us.
  *
  * Only the listener's thread touches the connection.  Others say what they
  * want in the table of channels and ring.
@@ -29,6 +29,9 @@
 #include "reply.h"
 
 static const hf_time LINGER = 5 * HF_SECOND, PING_EVERY = 3 * HF_SECOND;
+static const hf_time SWEEP = HF_SECOND; /* at most so often, for all */
+static const hf_time GRANT_LASTS = HF_SECOND, GRANT_MARGIN = 20 * HF_MS;
+static const hf_time GRANT_NEEDS = 300 * HF_MS; /* to be renewed in time */
 static const hf_time BACKOFF_MIN = 50 * HF_MS, BACKOFF_MAX = HF_SECOND;
 
 typedef enum state { WANTED, ASKED, HEARD, REFUSED } state;
@@ -196,7 +199,7 @@ static void leave(hf_listener *w, channel *c, void *arg) {
     if (c->watches || c->state == WANTED || c->state == ASKED)
         return;
     if (c->leave_at > hf__now()) {
-        w->sweep_at = hf__sooner(w->sweep_at, c->leave_at);
+        w->sweep_at = hf__sooner(w->sweep_at, c->leave_at + SWEEP);
     } else if (c->state == REFUSED) {
         remove_channel(w, c);
     } else if (note_command(w, NULL)) {
@@ -263,20 +266,54 @@ static bool send_wants(hf_listener *w) {
 
 /* ---- what is heard ----------------------------------------------------- */
 
-static void tell(hf_listener *w, const char *name) {
+/* After a break: everybody. */
+static void tell_all(hf_listener *w) {
     const hf_host *host = w->server->host;
 
-    host->woken(host->core, HF_LOCK, name);
-    host->woken(host->core, HF_SIMPLE, name);
+    for (hf_kind kind = 0; kind < HF_KINDS; kind++)
+        if (hf_line_kind(kind) == kind)
+            host->woken(host->core, kind, NULL, 0);
 }
 
-static void message(hf_listener *w, const char *text) {
-    char buf[HF_KEY_SIZE];
-    const char *names[2];
-    int n = hf__names_of_channel(text, buf, sizeof buf, names);
+/* Is it a grant, `token:server µs`, and is there time enough to use it?  It
+ * says until when it holds unless it is renewed. */
+static bool is_grant(hf_listener *w, const char *payload, uint64_t *token,
+                     hf_time *until) {
+    hf_time now = hf__now(), at;
+    char *end;
+    long long us;
 
-    while (n > 0)
-        tell(w, names[--n]);
+    *token = strtoull(payload, &end, 10);
+    if (*token == 0 || *end != ':')
+        return false;
+    us = strtoll(end + 1, &end, 10);
+    at = hf__server_clock_local(&w->server->clock, us);
+    *until = hf__sooner(at, now) + GRANT_LASTS - GRANT_MARGIN;
+    return at && !*end && *until - now >= GRANT_NEEDS;
+}
+
+static void tell(hf_listener *w, const hf_news *news, const char *name,
+                 const char *payload) {
+    const hf_host *host = w->server->host;
+    uint64_t token;
+    hf_time until;
+
+    if (news->owner && host->granted && is_grant(w, payload, &token, &until)) {
+        host->granted(host->core, news->kind, name, news->owner, token, until);
+        return;
+    }
+    host->woken(host->core, news->kind, name, news->owner);
+    if (news->kind == HF_LOCK)
+        host->woken(host->core, HF_SIMPLE, name, 0);
+}
+
+static void message(hf_listener *w, const char *text, const char *payload) {
+    hf_news news;
+
+    if (!hf__news_of_channel(&news, text, w->server->host->identity.client))
+        return;
+    while (news.n > 0)
+        tell(w, &news, news.names[--news.n], payload);
 }
 
 /* The answer to the oldest command.  Subscribed unless it is an error. */
@@ -293,17 +330,21 @@ static void answer(hf_listener *w, const redisReply *reply) {
     pthread_mutex_unlock(&w->mu);
 }
 
+static bool is_message(const redisReply *reply) {
+    return hf__reply_has(reply, 3, 0) && reply->element[0]->str &&
+           reply->element[1]->str && reply->element[2]->str &&
+           strcmp(reply->element[0]->str, "message") == 0;
+}
+
 static void hear(hf_listener *w, const redisReply *reply) {
     w->backoff = 0;
-    if (hf__reply_has(reply, 3, 0) && reply->element[0]->str &&
-        reply->element[1]->str &&
-        strcmp(reply->element[0]->str, "message") == 0)
-        message(w, reply->element[1]->str);
+    if (is_message(reply))
+        message(w, reply->element[1]->str, reply->element[2]->str);
     else
         answer(w, reply);
     if (w->missed && !w->under_way) {
         w->missed = false;
-        tell(w, NULL);
+        tell_all(w);
     }
 }
 
@@ -472,7 +513,7 @@ static void drop(hf_listener *w, channel *c) {
     if (--c->watches > 0)
         return;
     c->leave_at = hf__now() + LINGER;
-    w->sweep_at = hf__sooner(w->sweep_at, c->leave_at);
+    w->sweep_at = hf__sooner(w->sweep_at, c->leave_at + SWEEP);
 }
 
 int hf__listener_watch(hf_listener *w, const char *text, hf_time by,
@@ -497,6 +538,16 @@ int hf__listener_watch(hf_listener *w, const char *text, hf_time by,
     }
     pthread_mutex_unlock(&w->mu);
     return rc;
+}
+
+bool hf__listener_hears(hf_listener *w, const char *text) {
+    bool hears;
+
+    pthread_mutex_lock(&w->mu);
+    channel *c = *find(w, text);
+    hears = c && c->state == HEARD;
+    pthread_mutex_unlock(&w->mu);
+    return hears;
 }
 
 void hf__listener_unwatch(hf_listener *w, const char *text) {

@@ -21,6 +21,9 @@ void hf__listener_free(hf_listener *w, bool forked);
 int hf__listener_watch(hf_listener *w, const char *channel, hf_time by,
                        hf_error *err);
 
+/* Is the channel subscribed at this moment? */
+bool hf__listener_hears(hf_listener *w, const char *channel);
+
 /* Ends one watch.  The subscription stays for a few seconds, for the next. */
 void hf__listener_unwatch(hf_listener *w, const char *channel);
 

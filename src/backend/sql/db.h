@@ -21,6 +21,7 @@ typedef struct hf_db hf_db;
     X(force)                                                                   \
     X(vacate)                                                                  \
     X(look)                                                                    \
+    X(token)                                                                   \
     X(place)                                                                   \
     X(ahead)                                                                   \
     X(count)                                                                   \

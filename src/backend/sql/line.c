@@ -174,7 +174,7 @@ static bool admitted(const hf_claim *c, bool held, bool behind) {
     if (behind)
         line[n++] = (hf_entry){HF_EXCLUSIVE, 0, false, true};
     line[n] = (hf_entry){c->mode, c->permits, false, true};
-    return hf__admit(line, n + 1, n, c->limit, 0).admitted;
+    return hf__admit(line, n + 1, n, 0, 0).admitted;
 }
 
 static int hold(hf_embedded *s, hf_claim *c, hf_error *err) {

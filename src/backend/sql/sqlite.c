@@ -214,6 +214,29 @@ static int release(hf_backend *be, hf_claim *c, hf_how how, const char *whose,
     return rc;
 }
 
+/* ---- numbers ----------------------------------------------------------- */
+
+static int count(hf_backend *be, hf_claim *c, hf_count_op op, int64_t *value,
+                 hf_time by, hf_error *err) {
+    hf_embedded *s = (hf_embedded *)be;
+    int64_t token = 0;
+    int rc;
+
+    if (op != HF_COUNT_TOKEN)
+        return hf__fail(err, HF_ECANNOT,
+                        "the store %s has no semaphores and no latches",
+                        s->where);
+    rc = hf__store_enter(s, by, err);
+    if (rc != HF_OK)
+        return rc;
+    rc = hf__store_ask_number(s, HF_QUERY_token, c, 0, &token, err);
+    hf__db_leave(s->db);
+    if (rc < 0)
+        return rc;
+    *value = token;
+    return HF_OK;
+}
+
 /* ---- who is there ------------------------------------------------------ */
 
 static int announce(hf_backend *be, int lease_ms, hf_time by, hf_error *err) {
@@ -360,6 +383,7 @@ const hf_backend_ops hf__sqlite_ops = {
     .watch = watch,
     .renew = renew,
     .release = release,
+    .count = count,
     .announce = announce,
     .list = list,
     .examine = examine,

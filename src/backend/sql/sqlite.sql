@@ -98,6 +98,10 @@ SELECT l.client, p.boot IS ?5, p.pidns, p.pid,
   FROM hf_lock l LEFT JOIN hf_client p ON p.client = l.client
  WHERE l.name = ?2 AND l.kind = ?1
 
+-- name: token
+-- Of the last grant.
+SELECT token FROM hf_lock WHERE name = ?2 AND kind = ?1
+
 -- name: place
 -- Our own place; ?9 is where to begin the search.
 SELECT ticket FROM hf_wait

@@ -298,9 +298,9 @@ static void hear(hf_wake *w) {
     while ((size = recv(w->socket, message, sizeof message - 1, 0)) >= 0) {
         message[size] = '\0';
         if (++n % BURST == 0 || size < 2)
-            w->host->woken(w->host->core, HF_LOCK, NULL);
+            w->host->woken(w->host->core, HF_LOCK, NULL, 0);
         else if (message[0] >= 0 && message[0] < HF_KINDS)
-            w->host->woken(w->host->core, (hf_kind)message[0], message + 1);
+            w->host->woken(w->host->core, (hf_kind)message[0], message + 1, 0);
     }
 }
 
@@ -330,7 +330,7 @@ static void mourn(hf_wake *w, uint64_t id) {
     }
     pthread_mutex_unlock(&w->mu);
     if (at != NULL)
-        w->host->woken(w->host->core, kind, name);
+        w->host->woken(w->host->core, kind, name, 0);
     free(name);
 }
 

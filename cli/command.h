@@ -17,6 +17,7 @@ typedef enum option_type {
     OPTION_DURATION, /* int, milliseconds                                  */
     OPTION_STATUS,   /* int, 0 to 255                                      */
     OPTION_NUMBER,   /* int, from 0                                        */
+    OPTION_COUNT,    /* int, from 1                                        */
     OPTION_SIGNAL    /* int, a signal's number                             */
 } option_type;
 
@@ -35,7 +36,12 @@ struct command {
     const char *operands; /* as the help shows them                        */
     const char *summary;  /* one line                                      */
     const char *about;    /* the rest of the help, or NULL                 */
+    const char *const *words; /* what its first operand may be, NULL at the
+                                 end; NULL: anything                       */
     const option_row *options;
+    const option_row *const *shared; /* tables of the structs that its own
+                                        begins with, NULL at the end;
+                                        NULL: none                         */
     int max_operands; /* how many it reads among its options; what comes
                          after is left alone (the command of `run`)        */
     bool store;       /* takes the options of settings.h too: its struct
@@ -49,7 +55,7 @@ extern const command *const commands[];
 const command *command_find(const char *name);
 
 extern const command completion_command, demo_command, doctor_command,
-    hold_command, ls_command, release_command, run_command, show_command,
-    steal_command, wait_command;
+    hold_command, latch_command, lead_command, ls_command, release_command,
+    run_command, sem_command, show_command, steal_command, wait_command;
 
 #endif

@@ -23,13 +23,11 @@ static const char script[] =
     "complete -o bashdefault -o default -F _holdfast holdfast\n";
 
 static const struct {
-    const char *after;    /* an option or a command          */
-    const char *words[5]; /* what may come there             */
+    const char *option;
+    const char *values[5]; /* that it may have */
 } choices[] = {
-    {"--color", {"auto", "always", "never"}},
-    {"--on-lost", {"term", "kill", "ignore", "USR1"}},
-    {"demo", {"flash-sale", "pause"}},
-    {"completion", {"bash"}},
+    {"color", {"auto", "always", "never"}},
+    {"on-lost", {"term", "kill", "ignore", "USR1"}},
 };
 
 typedef struct cursor {
@@ -49,11 +47,15 @@ static void offer_commands(const cursor *at) {
         offer(at, (*cmd)->name);
 }
 
-static void offer_choices(const cursor *at, const char *after) {
+static void offer_words(const cursor *at, const char *const *words) {
+    for (; words && *words; words++)
+        offer(at, *words);
+}
+
+static void offer_values(const cursor *at, const char *option) {
     for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
-        if (strcmp(choices[i].after, after) == 0)
-            for (int w = 0; choices[i].words[w]; w++)
-                offer(at, choices[i].words[w]);
+        if (strcmp(choices[i].option, option) == 0)
+            offer_words(at, choices[i].values);
 }
 
 static void offer_row(void *arg, const option_row *row) {
@@ -68,10 +70,11 @@ static void offer_names(const cursor *at) {
     hf_client *client = NULL;
     hf_error err;
     places all;
+    place_line l;
     if (settings_connect(&client, &s) != 0)
         return;
     if (places_list(&all, client, NULL, &err) == HF_OK)
-        for (size_t i = 0; i < all.n; i = places_next_name(&all, i))
+        for (size_t i = 0; i < all.n; i = places_line(&all, i, &l))
             offer(at, all.items[i].seen.name);
     places_free(&all);
     hf_close(client);
@@ -102,10 +105,25 @@ static int walk(cursor *at, char **words, int n) {
     return operands;
 }
 
+static void offer_options(cursor *at) {
+    options_each(at->cmd, offer_row, at);
+    offer(at, "--help");
+    offer(at, "--version");
+}
+
+/* The n-th operand: a word where the command has words, then a lock. */
+static void offer_operand(const cursor *at, int n) {
+    if (strcmp(at->cmd->name, "help") == 0)
+        offer_commands(at);
+    else if (n == 0 && at->cmd->words)
+        offer_words(at, at->cmd->words);
+    else if (at->cmd->store && n == (at->cmd->words != NULL))
+        offer_names(at);
+}
+
 /* Nothing printed means that bash offers files. */
 static void reply(char **words, int n) {
     cursor at = {.word = words[n]};
-    char option[64];
     int operands;
     if (n == 1) {
         offer_commands(&at);
@@ -115,24 +133,14 @@ static void reply(char **words, int n) {
     if (!at.cmd)
         return;
     operands = walk(&at, words, n);
-    if (at.value) {
-        snprintf(option, sizeof(option), "--%s", at.value->name);
-        offer_choices(&at, option);
-    } else if (operands > at.cmd->max_operands) {
+    if (at.value)
+        offer_values(&at, at.value->name);
+    else if (operands > at.cmd->max_operands)
         return;
-    } else if (at.word[0] == '-') {
-        options_each(at.cmd, offer_row, &at);
-        offer(&at, "--help");
-        offer(&at, "--version");
-    } else if (operands == at.cmd->max_operands) {
-        return;
-    } else if (strcmp(at.cmd->name, "help") == 0) {
-        offer_commands(&at);
-    } else if (at.cmd->store) {
-        offer_names(&at);
-    } else {
-        offer_choices(&at, at.cmd->name);
-    }
+    else if (at.word[0] == '-')
+        offer_options(&at);
+    else if (operands < at.cmd->max_operands)
+        offer_operand(&at, operands);
 }
 
 static int run_completion(const command *cmd, int argc, char **argv) {
@@ -152,9 +160,12 @@ static int run_completion(const command *cmd, int argc, char **argv) {
     return fflush(stdout) == 0 ? 0 : EXIT_SOFTWARE;
 }
 
+static const char *const words[] = {"bash", NULL};
+
 const command completion_command = {
     .name = "completion",
     .operands = "bash",
+    .words = words,
     .summary = "Print a completion script for a shell.",
     .about = "    source <(holdfast completion bash)",
     .max_operands = 1,

@@ -24,14 +24,9 @@
 #include "signals.h"
 #include "status.h"
 
-static const struct {
-    const char *name;
-    int (*run)(const demo *d);
-} demos[] = {
-    {"flash-sale", demo_flash_sale},
-    {"pause", demo_pause},
-};
-enum { DEMOS = sizeof(demos) / sizeof(demos[0]) };
+static const char *const names[] = {"flash-sale", "pause", NULL};
+static int (*const demos[])(const demo *d) = {demo_flash_sale, demo_pause};
+enum { DEMOS = sizeof(demos) / sizeof(demos[0]), ALL = -1 };
 
 /* ---- speaking ---------------------------------------------------------- */
 
@@ -132,7 +127,7 @@ static void remove_folder(const demo *d) {
 
 typedef struct show {
     const demo *demo;
-    const char *name; /* NULL: all */
+    int which; /* or ALL */
     const signals *signals;
 } show;
 
@@ -141,8 +136,8 @@ static int run_shows(void *arg) {
     int failed = 0;
     signals_restore(s->signals);
     for (int i = 0; i < DEMOS; i++)
-        if (!s->name || strcmp(s->name, demos[i].name) == 0)
-            failed |= demos[i].run(s->demo);
+        if (s->which == ALL || s->which == i)
+            failed |= demos[i](s->demo);
     if (failed)
         demo_say(RED, "What was to be shown did not come true.");
     return failed;
@@ -165,24 +160,17 @@ static int await(pid_t pid, const signals *s) {
                                EXIT_SIGNAL + WTERMSIG(status);
 }
 
-static void check_name(const command *cmd, const char *name) {
-    for (int i = 0; i < DEMOS; i++)
-        if (!name || strcmp(name, demos[i].name) == 0)
-            return;
-    options_refuse(cmd, "'%s' is not flash-sale or pause", name);
-}
-
 static int run_demo(const command *cmd, int argc, char **argv) {
     demo d;
     signals s;
-    show wanted = {.demo = &d, .signals = &s};
+    show wanted = {.demo = &d, .which = ALL, .signals = &s};
     char *name = NULL;
     pid_t pid;
     int status = EXIT_SOFTWARE;
     if (options_read(cmd, NULL, &name, argc, argv) < argc)
         options_refuse(cmd, "one demonstration at a time");
-    check_name(cmd, name);
-    wanted.name = name;
+    if (name)
+        wanted.which = options_word(cmd, name);
     if (!signals_take(&s) || !make_folder(&d))
         return EXIT_SOFTWARE;
     pid = demo_fork(run_shows, &wanted);
@@ -194,6 +182,7 @@ static int run_demo(const command *cmd, int argc, char **argv) {
 
 const command demo_command = {
     .name = "demo",
+    .words = names,
     .operands = "[flash-sale|pause]",
     .summary = "Show what a lock prevents, in a few seconds.",
     .about =

@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "json.h"
+#include "kind.h"
 #include "options.h"
 #include "settings.h"
 #include "status.h"
@@ -36,8 +37,13 @@ static const struct {
 };
 enum { ABILITIES = sizeof(abilities) / sizeof(abilities[0]) };
 
-static const char *const kinds[HF_KINDS] = {
-    [HF_LOCK] = "lock", [HF_SIMPLE] = "simple lock"};
+/* Nobody holds what is only a number. */
+static unsigned relevant(hf_kind kind) {
+    unsigned all = HF_CAN_ORDER | HF_CAN_WAKE | HF_CAN_NOTICE;
+    return kind == HF_SEMAPHORE || kind == HF_LATCH ?
+               all & ~(unsigned)HF_CAN_NOTICE :
+               all;
+}
 
 /* ---- for people -------------------------------------------------------- */
 
@@ -73,16 +79,42 @@ static void put_fact(void *arg, hf_verdict_level level, const char *what,
     putchar('\n');
 }
 
-static void put_abilities(hf_client *client) {
-    for (int kind = 0; kind < HF_KINDS; kind++) {
-        unsigned can = hf_can(client, (hf_kind)kind);
-        printf("\nWhat a %s gives here\n", kinds[kind]);
-        if (!(can & HF_CAN_HOLD))
-            printf("     it does not exist in this store\n");
-        for (int i = 0; (can & HF_CAN_HOLD) && i < ABILITIES; i++)
+/* Of both the same is to be said. */
+static bool alike(hf_client *client, hf_kind a, hf_kind b) {
+    unsigned can = hf_can(client, a);
+    return can == hf_can(client, b) &&
+           (!(can & HF_CAN_HOLD) || relevant(a) == relevant(b));
+}
+
+/* "lock, read lock or write lock": the kinds like this one, from it on. */
+static void put_kinds(hf_client *client, hf_kind kind) {
+    int last = kind;
+    for (int other = kind; other < HF_KINDS; other++)
+        if (alike(client, kind, (hf_kind)other))
+            last = other;
+    for (int other = kind; other <= last; other++)
+        if (alike(client, kind, (hf_kind)other))
+            printf("%s%s",
+                   other == (int)kind ? "" :
+                   other == last      ? " or " :
+                                        ", ",
+                   kind_title((hf_kind)other));
+}
+
+static void put_abilities(hf_client *client, hf_kind kind) {
+    unsigned can = hf_can(client, kind);
+    for (int other = 0; other < (int)kind; other++)
+        if (alike(client, kind, (hf_kind)other))
+            return;
+    printf("\nWhat a ");
+    put_kinds(client, kind);
+    printf(" gives here\n");
+    if (!(can & HF_CAN_HOLD))
+        printf("     it does not exist in this store\n");
+    for (int i = 0; (can & HF_CAN_HOLD) && i < ABILITIES; i++)
+        if (relevant(kind) & abilities[i].bit)
             printf("     %s\n",
                    can & abilities[i].bit ? abilities[i].yes : abilities[i].no);
-    }
 }
 
 static int tell(hf_client *client) {
@@ -91,7 +123,8 @@ static int tell(hf_client *client) {
     put_fact(NULL, HF_GOOD, "reached", hf_store(client));
     if (hf_examine(client, put_fact, NULL, &err) != HF_OK)
         status = status_fail(&err);
-    put_abilities(client);
+    for (int kind = 0; kind < HF_KINDS; kind++)
+        put_abilities(client, (hf_kind)kind);
     return status;
 }
 
@@ -129,7 +162,7 @@ static void json_abilities(json *j, hf_client *client) {
     json_open(j, "kinds", '{');
     for (int kind = 0; kind < HF_KINDS; kind++) {
         unsigned can = hf_can(client, (hf_kind)kind);
-        json_open(j, kind == HF_LOCK ? "lock" : "simple", '{');
+        json_open(j, kind_word((hf_kind)kind), '{');
         json_flag(j, "hold", can & HF_CAN_HOLD);
         for (int i = 0; i < ABILITIES; i++)
             json_flag(j, abilities[i].key, can & abilities[i].bit);

@@ -5,7 +5,8 @@
  * HOLDFAST_HELD lists the names that the command's ancestors hold, oldest
  * first, with colons between; a colon in a name is %3A.  HOLDFAST_HELD_IN has
  * a short sum of the store's address for each of them, since the same name in
- * another store is another lock. */
+ * another store is another lock, with a plus behind it if the name can be
+ * shared. */
 #include "environment.h"
 
 #include <inttypes.h>
@@ -25,12 +26,14 @@ static const char *value_of(const char *variable) {
     return value ? value : "";
 }
 
+enum { SUM = 16, SUM_SIZE = SUM + 2 };
+
 /* FNV-1a: to compare, not to hide. */
-static void sum_of(const char *store, char buf[static 17]) {
+static void sum_of(const char *store, bool shares, char buf[static SUM_SIZE]) {
     uint64_t sum = 0xcbf29ce484222325u;
     for (; *store; store++)
         sum = (sum ^ (unsigned char)*store) * 0x100000001b3u;
-    snprintf(buf, 17, "%016" PRIx64, sum);
+    snprintf(buf, SUM_SIZE, "%016" PRIx64 "%s", sum, shares ? "+" : "");
 }
 
 /* Three times as long at most; NULL without memory. */
@@ -59,17 +62,27 @@ static bool is_word(const char *word, size_t n, const char *text) {
     return strlen(text) == n && memcmp(word, text, n) == 0;
 }
 
-bool environment_holds(const char *name, const char *where) {
+/* Is it the store's sum, of something that two who share could not have
+ * together?  No sum at all stands for any store. */
+static bool is_in(const char *word, size_t n, const char *sum, bool shares) {
+    bool shared = n == SUM + 1;
+    if (n == 0)
+        return true;
+    return (n == SUM || shared) && memcmp(word, sum, SUM) == 0 &&
+           !(shared && shares);
+}
+
+bool environment_holds(const char *name, const char *where, bool shares) {
     const char *held = value_of("HOLDFAST_HELD"), *name_word, *sum_word;
     const char *held_in = value_of("HOLDFAST_HELD_IN");
-    char sum[17], *wanted = encode(name);
+    char sum[SUM_SIZE], *wanted = encode(name);
     bool found = false;
-    sum_of(where, sum);
+    sum_of(where, false, sum);
     while (wanted && *held && !found) {
         size_t n = next_word(&held, &name_word);
         size_t m = next_word(&held_in, &sum_word);
-        found = is_word(name_word, n, wanted) &&
-                (m == 0 || is_word(sum_word, m, sum));
+        found =
+            is_word(name_word, n, wanted) && is_in(sum_word, m, sum, shares);
     }
     free(wanted);
     return found;
@@ -93,25 +106,36 @@ static bool is_ours(const char *entry) {
 }
 
 char **environment_make(const environment *e) {
-    static char **env;
-    char sum[17], number[24], *held = encode(e->name);
+    char sum[SUM_SIZE], number[24], *held = encode(e->name), **env;
     size_t n = 0, used = 0;
     while (environ[n])
         n++;
     env = calloc(n + OURS + 1, sizeof(*env));
     if (!env || !held) {
         free(held);
+        free(env);
         return NULL;
     }
-    sum_of(e->where, sum);
+    sum_of(e->where, e->shares, sum);
     snprintf(number, sizeof(number), "%" PRIu64, e->token);
     const char *values[OURS] = {e->name, number, e->owner, e->store, held, sum};
     for (int i = 0; i < OURS; i++)
-        if ((env[used] = assign(ours[i], values[i], i >= 4)) != NULL)
-            used++;
+        env[used++] = assign(ours[i], values[i], i >= 4);
     for (size_t i = 0; i < n; i++)
         if (!is_ours(environ[i]))
             env[used++] = environ[i];
     free(held);
-    return used >= OURS ? env : NULL;
+    for (int i = 0; i < OURS; i++)
+        if (!env[i]) {
+            environment_free(env);
+            return NULL;
+        }
+    return env;
+}
+
+/* The first ones are ours, the rest is the environment's own. */
+void environment_free(char **env) {
+    for (int i = 0; env && i < OURS; i++)
+        free(env[i]);
+    free(env);
 }

@@ -14,13 +14,15 @@ typedef struct environment {
     const char *where; /* as the library resolved it, to compare  */
     const char *owner;
     uint64_t token;
+    bool shares; /* others may hold it beside us                  */
 } environment;
 
 /* Does a `holdfast run` we are part of hold this name there?  Then waiting for
- * it would never end. */
-bool environment_holds(const char *name, const char *where);
+ * it would never end, unless both can share it. */
+bool environment_holds(const char *name, const char *where, bool shares);
 
-/* Our environment with HOLDFAST_LOCK and its kin set; lives as long as we. */
+/* Our environment with HOLDFAST_LOCK and its kin set; NULL without memory. */
 char **environment_make(const environment *e);
+void environment_free(char **env);
 
 #endif

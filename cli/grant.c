@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * grant.c - asking for a lock while listening to signals.
+ * grant.c - asking while listening to signals.
  *
  * Opening a store and waiting in a line take as long as they take, so a thread
  * of its own does both.  The main thread sleeps on two descriptors: the
@@ -26,7 +26,9 @@
 #include <unistd.h>
 
 #include "environment.h"
+#include "kind.h"
 #include "moment.h"
+#include "notify.h"
 #include "status.h"
 #include "wait_line.h"
 
@@ -52,17 +54,87 @@ static void on_state(void *arg, hf_lock *lock, hf_state state, int why) {
     tell(g, &news);
 }
 
+/* ---- by kind ----------------------------------------------------------- */
+
+/* Whoever comes first says how many there are. */
+static int set_limit(grant *g) {
+    const grant_wish *w = g->wish;
+    hf_semaphore *sem = NULL;
+    int r = hf_semaphore_new(&sem, g->client, w->name, &g->err);
+    if (r == HF_OK)
+        r = hf_semaphore_set(sem, w->limit, 0, &g->err);
+    hf_semaphore_free(sem);
+    return r == HF_BUSY ? HF_OK : r;
+}
+
+static bool is_nested(const grant *g, bool shares) {
+    return environment_holds(g->wish->name, hf_store(g->client), shares);
+}
+
+/* A reader that is part of a reader does not stand behind a writer: that one
+ * waits for the outer reader, and we would wait for ourselves. */
+static unsigned flags_of(const grant *g) {
+    unsigned flags = HF_OWNER_HANDLE | g->wish->flags;
+    if (g->wish->kind == HF_READ && is_nested(g, false))
+        flags &= ~(unsigned)HF_WRITERS_FIRST;
+    return flags;
+}
+
 static int make_lock(grant *g) {
+    const grant_wish *w = g->wish;
     hf_lock_options options = HF_LOCK_OPTIONS_INIT;
-    options.kind = g->wish->simple ? HF_SIMPLE : HF_LOCK;
-    options.flags = HF_OWNER_HANDLE;
-    options.watchdog_ms = g->wish->lease_ms;
-    options.max_hold_ms = g->wish->at_most_ms;
-    int r = hf_lock_new(&g->lock, g->client, g->wish->name, &options, &g->err);
+    options.kind = w->kind;
+    options.flags = flags_of(g);
+    options.watchdog_ms = w->lease_ms;
+    options.max_hold_ms = w->at_most_ms;
+    if (w->kind == HF_PERMIT)
+        options.permits = w->permits;
+    int r = hf_lock_new(&g->lock, g->client, w->name, &options, &g->err);
     if (r == HF_OK)
         hf_lock_on_state(g->lock, on_state, g);
+    if (r == HF_OK && w->limit > 0)
+        r = set_limit(g);
     return r;
 }
+
+static int make(grant *g) {
+    const char *name = g->wish->name;
+    if (g->wish->kind == HF_SEMAPHORE)
+        return hf_semaphore_new(&g->sem, g->client, name, &g->err);
+    if (g->wish->kind == HF_LATCH)
+        return hf_latch_new(&g->latch, g->client, name, &g->err);
+    return make_lock(g);
+}
+
+static int acquire(grant *g) {
+    const grant_wish *w = g->wish;
+    if (g->sem)
+        return hf_semaphore_acquire(g->sem, w->permits, w->wait_ms, &g->err);
+    if (g->latch)
+        return hf_latch_wait(g->latch, w->wait_ms, &g->err);
+    return hf_lock_acquire(g->lock, w->wait_ms, &g->err);
+}
+
+static void cancel(grant *g) {
+    if (g->sem)
+        hf_semaphore_cancel(g->sem);
+    else if (g->latch)
+        hf_latch_cancel(g->latch);
+    else
+        hf_lock_cancel(g->lock);
+}
+
+int grant_release(grant *g, int keep_ms) {
+    if (g->latch)
+        return HF_OK;
+    if (g->sem)
+        return hf_semaphore_release(g->sem, g->wish->permits, &g->err);
+    if (keep_ms > 0)
+        return hf_lock_release_after(g->lock, keep_ms, &g->err);
+    return hf_lock_release(g->lock, &g->err);
+}
+
+/* ---- asking ------------------------------------------------------------ */
 
 static int open_store(grant *g) {
     hf_options options = HF_OPTIONS_INIT;
@@ -71,8 +143,8 @@ static int open_store(grant *g) {
     options.lease_ms = g->wish->lease_ms;
     int r = settings_open(&g->client, g->wish->settings, options, &g->err);
     if (r == HF_OK)
-        r = make_lock(g);
-    if (r == HF_OK && environment_holds(g->wish->name, hf_store(g->client))) {
+        r = make(g);
+    if (r == HF_OK && is_nested(g, kind_shares(g->wish->kind))) {
         g->nested = true;
         r = HF_BUSY;
     }
@@ -87,7 +159,7 @@ static void *ask(void *arg) {
     g->result = open_store(g);
     if (g->result == HF_OK &&
         atomic_compare_exchange_strong(&g->stage, &opening, ASKING))
-        g->result = hf_lock_acquire(g->lock, g->wish->wait_ms, &g->err);
+        g->result = acquire(g);
     tell(g, &answer);
     return NULL;
 }
@@ -124,12 +196,14 @@ static bool has_answer(grant *g) {
  * the thread has answered. */
 static void await_answer(grant *g, const signals *s) {
     wait_line line;
-    wait_line_start(&line, g->wish->name, g->asked, g->wish->quiet,
+    int64_t beat = 0;
+    wait_line_start(&line, g->wish->name, g->wish->kind, g->asked,
                     g->wish->settings->verbose);
     struct pollfd fds[] = {{.fd = s->fd, .events = POLLIN},
                            {.fd = g->news, .events = POLLIN}};
     for (;;) {
-        int ms = moment_timeout(line.next);
+        beat = notify_beat(beat);
+        int ms = moment_timeout(moment_sooner(line.next, beat));
         if (g->signal != 0)
             ms = CANCEL_AGAIN_MS;
         int n = poll(fds, 2, ms);
@@ -137,7 +211,9 @@ static void await_answer(grant *g, const signals *s) {
             break;
         heed(g, s);
         if (g->signal != 0)
-            hf_lock_cancel(g->lock);
+            cancel(g);
+        else if (n == 0 && moment_now() < line.next)
+            continue;
         else if (n == 0 && atomic_load(&g->stage) == ASKING)
             wait_line_show(&line, g->client);
         else if (n == 0)
@@ -176,17 +252,33 @@ int grant_ask(grant *g, const grant_wish *wish, const signals *s) {
     await_answer(g, s);
     pthread_join(g->asker, NULL);
     g->since = moment_now();
+    if (g->result == HF_OK && g->signal != 0) {
+        grant_release(g, 0);
+        g->result = HF_ECANCELLED;
+    }
     return g->result;
+}
+
+int grant_refused(const grant *g, int conflict) {
+    const grant_wish *w = g->wish;
+    if (g->signal != 0) {
+        wait_line_end(w->name, g->signal);
+        return EXIT_SIGNAL + g->signal;
+    }
+    if (g->result != HF_BUSY && g->result != HF_ETIMEOUT)
+        return status_fail(&g->err);
+    if (g->nested)
+        complain("'%s' is held by a 'holdfast run' that this command is part "
+                 "of: waiting for it would never end",
+                 w->name);
+    else
+        wait_line_failed(g->client, w->name, w->kind,
+                         w->wait_ms != 0 ? g->since - g->asked : 0);
+    return conflict;
 }
 
 bool grant_news_next(grant *g, grant_news *news) {
     return read(g->news, news, sizeof(*news)) == (ssize_t)sizeof(*news);
-}
-
-int grant_release(grant *g, int keep_ms) {
-    if (keep_ms > 0)
-        return hf_lock_release_after(g->lock, keep_ms, &g->err);
-    return hf_lock_release(g->lock, &g->err);
 }
 
 void grant_close(grant *g) {
@@ -194,6 +286,8 @@ void grant_close(grant *g) {
         hf_lock_on_state(g->lock, NULL, NULL);
         hf_lock_free(g->lock);
     }
+    hf_semaphore_free(g->sem);
+    hf_latch_free(g->latch);
     hf_close(g->client);
     close(g->news);
     close(g->news_in);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * grant.h - asking for a lock while listening to signals, and what one has
- * afterwards.  `run` and `hold` share it. */
+ * grant.h - asking for a lock, for permits or for the opening of a latch while
+ * listening to signals, and what one has afterwards. */
 #ifndef CLI_GRANT_H
 #define CLI_GRANT_H
 
@@ -17,11 +17,13 @@ typedef struct grant_wish {
     const char *name;
     const char *why;     /* NULL: the settings' */
     const char *program; /* NULL: this one */
+    hf_kind kind;
+    unsigned flags; /* HF_WRITERS_FIRST */
+    int permits;    /* PERMIT, SEMAPHORE */
+    int limit;      /* their number, if nobody has set it; 0: leave it */
     int wait_ms;
     int lease_ms;
     int at_most_ms; /* 0: no limit */
-    bool simple;
-    bool quiet; /* no line on the terminal while it waits */
 } grant_wish;
 
 /* What the library's threads tell the main thread. */
@@ -34,7 +36,9 @@ typedef struct grant_news {
 
 typedef struct grant {
     hf_client *client;
-    hf_lock *lock;
+    hf_lock *lock; /* one of these three, by the kind                      */
+    hf_semaphore *sem;
+    hf_latch *latch;
     int result;    /* HF_OK: held                                          */
     int signal;    /* ended the wait; 0: none                              */
     bool nested;   /* BUSY because a command we are part of holds it       */
@@ -48,10 +52,13 @@ typedef struct grant {
     atomic_int stage;
 } grant;
 
-/* Opens the store and waits for the lock; nothing is left in the store unless
- * the result is HF_OK.  g->client stays open (it may be NULL) for questions
- * about who holds. */
+/* Opens the store and waits; nothing is left in the store unless the result is
+ * HF_OK, and a signal that came before it makes it HF_ECANCELLED.  g->client
+ * stays open (it may be NULL) for questions about who holds. */
 int grant_ask(grant *g, const grant_wish *wish, const signals *s);
+
+/* Says why it was not granted; the exit status, `conflict` if it was busy. */
+int grant_refused(const grant *g, int conflict);
 
 /* What happened to the hold; false: nothing more. */
 bool grant_news_next(grant *g, grant_news *news);

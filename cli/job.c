@@ -87,8 +87,15 @@ static int spawn(job *j, char *const argv[], char *const env[],
     return e;
 }
 
+/* The guards of earlier jobs: we have no other children. */
+static void bury(void) {
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+}
+
 int job_start(job *j, char *const argv[], char *const env[], const signals *s) {
     int e;
+    bury();
     j->own_group = !in_foreground();
     if (!start_guard(j))
         return EXIT_SOFTWARE;

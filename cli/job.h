@@ -17,6 +17,7 @@ typedef struct job {
     pid_t guard_pid;
     int grace_ms; /* between TERM and KILL                                 */
     int status;   /* as of waitpid, once it is gone                        */
+    int signal;   /* the last that asked us to leave; 0: none              */
 } job;
 
 /* Starts argv[0], found in PATH, and its guard.  0; or EXIT_NOT_FOUND,

@@ -35,84 +35,90 @@ static const option_row rows[] = {
 
 enum { CELL = 300, MOST_COLUMNS = 16 };
 
-/* One lock: its claims [from, end) and, among them, who holds. */
-typedef struct line {
-    const hf_place *first, *holder; /* holder may be NULL */
-    size_t waiters;
-} line;
-
-typedef void cell_fn(const line *l, char cell[static CELL]);
+typedef void cell_fn(const place_line *l, char cell[static CELL]);
 
 static void put(char *cell, const char *text) {
     text_clean(*text ? text : "-", cell, CELL);
 }
 
-static void cell_name(const line *l, char cell[static CELL]) {
-    put(cell, l->first->name);
+static void cell_name(const place_line *l, char cell[static CELL]) {
+    put(cell, l->all->items[l->from].seen.name);
 }
 
-static void cell_kind(const line *l, char cell[static CELL]) {
-    put(cell, l->first->kind);
+static void cell_kind(const place_line *l, char cell[static CELL]) {
+    put(cell, l->kind);
 }
 
-static void cell_state(const line *l, char cell[static CELL]) {
-    put(cell, l->holder ? "held" : "free");
+static void cell_state(const place_line *l, char cell[static CELL]) {
+    put(cell, l->state);
 }
 
-static void cell_holder(const line *l, char cell[static CELL]) {
-    char text[CELL];
+static void cell_count(const place_line *l, char cell[static CELL]) {
+    put(cell, "");
+    if (l->count)
+        snprintf(cell, CELL, "%" PRId64, l->count->count);
+}
+
+/* Several hold it: the first, and how many more. */
+static void cell_holder(const place_line *l, char cell[static CELL]) {
+    char text[CELL], more[24] = "";
     const hf_place *p = l->holder;
+    if (l->holders > 1)
+        snprintf(more, sizeof(more), " +%zu", l->holders - 1);
     if (!p)
-        put(cell, "");
+        text[0] = '\0';
     else if (!*p->user && !*p->host)
-        put(cell, p->owner);
-    else {
-        snprintf(text, sizeof(text), "%s@%s", p->user, p->host);
-        put(cell, text);
-    }
+        snprintf(text, sizeof(text), "%.250s%s", p->owner, more);
+    else
+        snprintf(text, sizeof(text), "%.120s@%.120s%s", p->user, p->host, more);
+    put(cell, text);
 }
 
-static void cell_user(const line *l, char cell[static CELL]) {
+static void cell_holders(const place_line *l, char cell[static CELL]) {
+    snprintf(cell, CELL, "%zu", l->holders);
+}
+
+static void cell_user(const place_line *l, char cell[static CELL]) {
     put(cell, l->holder ? l->holder->user : "");
 }
 
-static void cell_host(const line *l, char cell[static CELL]) {
+static void cell_host(const place_line *l, char cell[static CELL]) {
     put(cell, l->holder ? l->holder->host : "");
 }
 
-static void cell_pid(const line *l, char cell[static CELL]) {
+static void cell_pid(const place_line *l, char cell[static CELL]) {
     put(cell, "");
     if (l->holder && l->holder->pid > 0)
         snprintf(cell, CELL, "%" PRId64, l->holder->pid);
 }
 
-static void cell_program(const line *l, char cell[static CELL]) {
+static void cell_program(const place_line *l, char cell[static CELL]) {
     put(cell, l->holder ? l->holder->program : "");
 }
 
-static void cell_why(const line *l, char cell[static CELL]) {
+static void cell_why(const place_line *l, char cell[static CELL]) {
     put(cell, l->holder ? l->holder->why : "");
 }
 
-static void cell_owner(const line *l, char cell[static CELL]) {
+static void cell_owner(const place_line *l, char cell[static CELL]) {
     put(cell, l->holder ? l->holder->owner : "");
 }
 
-static void cell_held(const line *l, char cell[static CELL]) {
+static void cell_held(const place_line *l, char cell[static CELL]) {
     char span[24];
     put(cell, text_span(l->holder ? l->holder->since_ms : -1, span));
 }
 
-static void cell_lease(const line *l, char cell[static CELL]) {
+static void cell_lease(const place_line *l, char cell[static CELL]) {
     char span[24];
     put(cell, text_span(l->holder ? l->holder->lease_ms : -1, span));
 }
 
-static void cell_waiters(const line *l, char cell[static CELL]) {
+static void cell_waiters(const place_line *l, char cell[static CELL]) {
     snprintf(cell, CELL, "%zu", l->waiters);
 }
 
-static void cell_token(const line *l, char cell[static CELL]) {
+static void cell_token(const place_line *l, char cell[static CELL]) {
     put(cell, "");
     if (l->holder && l->holder->token > 0)
         snprintf(cell, CELL, "%" PRIu64, l->holder->token);
@@ -122,16 +128,19 @@ static const struct column {
     const char *name;
     cell_fn *fn;
 } all_columns[] = {
-    {"NAME", cell_name},     {"KIND", cell_kind},       {"STATE", cell_state},
-    {"HOLDER", cell_holder}, {"USER", cell_user},       {"HOST", cell_host},
-    {"PID", cell_pid},       {"PROGRAM", cell_program}, {"HELD", cell_held},
-    {"LEASE", cell_lease},   {"WAITERS", cell_waiters}, {"TOKEN", cell_token},
-    {"WHY", cell_why},       {"OWNER", cell_owner},
+    {"NAME", cell_name},       {"KIND", cell_kind},
+    {"STATE", cell_state},     {"COUNT", cell_count},
+    {"HOLDER", cell_holder},   {"HOLDERS", cell_holders},
+    {"USER", cell_user},       {"HOST", cell_host},
+    {"PID", cell_pid},         {"PROGRAM", cell_program},
+    {"HELD", cell_held},       {"LEASE", cell_lease},
+    {"WAITERS", cell_waiters}, {"TOKEN", cell_token},
+    {"WHY", cell_why},         {"OWNER", cell_owner},
 };
 enum { ALL_COLUMNS = sizeof(all_columns) / sizeof(all_columns[0]) };
 
 static const char default_columns[] =
-    "NAME,KIND,HOLDER,PID,PROGRAM,HELD,LEASE,WAITERS,TOKEN,WHY";
+    "NAME,KIND,COUNT,HOLDER,PID,PROGRAM,HELD,LEASE,WAITERS,TOKEN,WHY";
 
 static const struct column *find_column(const command *cmd, const char *word) {
     const char *nearest = NULL;
@@ -168,16 +177,6 @@ static int choose(const command *cmd, const char *list,
 
 /* ---- the table --------------------------------------------------------- */
 
-static size_t line_at(const places *all, size_t i, line *l) {
-    size_t end = places_next_name(all, i);
-    l->first = &all->items[i].seen;
-    l->holder = places_holder(all, i, end);
-    l->waiters = 0;
-    for (; i < end; i++)
-        l->waiters += !all->items[i].seen.holds;
-    return end;
-}
-
 static int columns_of(const char *clean) {
     int n = 0;
     for (size_t at = 0; clean[at]; n++)
@@ -188,9 +187,9 @@ static int columns_of(const char *clean) {
 static void measure(const places *all, const struct column **chosen, int n,
                     int *widths) {
     char cell[CELL];
-    line l;
+    place_line l;
     for (size_t i = 0; i < all->n;) {
-        i = line_at(all, i, &l);
+        i = places_line(all, i, &l);
         for (int c = 0; c < n; c++) {
             chosen[c]->fn(&l, cell);
             if (columns_of(cell) > widths[c])
@@ -209,14 +208,14 @@ static void print_table(const places *all, const struct column **chosen, int n,
                         bool headings) {
     int widths[MOST_COLUMNS] = {0};
     char cell[CELL];
-    line l;
+    place_line l;
     for (int c = 0; headings && c < n; c++)
         widths[c] = (int)strlen(chosen[c]->name);
     measure(all, chosen, n, widths);
     for (int c = 0; headings && c < n; c++)
         put_cell(chosen[c]->name, widths[c], c == n - 1);
     for (size_t i = 0; i < all->n;) {
-        i = line_at(all, i, &l);
+        i = places_line(all, i, &l);
         for (int c = 0; c < n; c++) {
             chosen[c]->fn(&l, cell);
             put_cell(cell, widths[c], c == n - 1);
@@ -226,15 +225,16 @@ static void print_table(const places *all, const struct column **chosen, int n,
 
 static void print_json(const places *all, const char *store) {
     json j = {.out = stdout};
+    place_line l;
     json_open(&j, NULL, '{');
     json_text(&j, "store", store);
     json_open(&j, "locks", '[');
     for (size_t i = 0; i < all->n;) {
-        size_t end = places_next_name(all, i);
+        const char *name = all->items[i].seen.name;
+        i = places_line(all, i, &l);
         json_open(&j, NULL, '{');
-        place_json(&j, all->items[i].seen.name, all, i, end);
+        place_json(&j, name, &l);
         json_close(&j, '}');
-        i = end;
     }
     json_close(&j, ']');
     json_close(&j, '}');
@@ -281,8 +281,9 @@ const command ls_command = {
     .operands = "",
     .summary = "List the locks of the store.",
     .about =
-        "Columns: NAME KIND STATE HOLDER USER HOST PID PROGRAM HELD LEASE\n"
-        "WAITERS TOKEN WHY OWNER.",
+        "Columns: NAME KIND STATE COUNT HOLDER HOLDERS USER HOST PID PROGRAM\n"
+        "HELD LEASE WAITERS TOKEN WHY OWNER.  COUNT is the number of free\n"
+        "permits of a semaphore, or of what a latch still waits for.",
     .options = rows,
     .store = true,
     .run = run_ls,

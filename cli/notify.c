@@ -12,6 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "moment.h"
+
 void notify(const char *format, ...) {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -36,12 +38,24 @@ void notify(const char *format, ...) {
     close(fd);
 }
 
-/* Half of the time allowed, as systemd's manual advises. */
-int notify_watchdog_ms(void) {
+/* Half of the time allowed, as systemd's manual advises; 0: nobody asked. */
+static int beat_ms(void) {
     const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
     long long us = usec ? atoll(usec) : 0;
     if (us <= 0 || (pid && atoll(pid) != (long long)getpid()))
         return 0;
     us /= 2000;
     return us < 1 ? 1 : us > 86400000 ? 86400000 : (int)us;
+}
+
+int64_t notify_beat(int64_t due) {
+    int64_t now = moment_now();
+    int ms;
+    if (now < due)
+        return due;
+    ms = beat_ms();
+    if (ms == 0)
+        return MOMENT_NEVER;
+    notify("WATCHDOG=1");
+    return now + ms;
 }

@@ -4,11 +4,14 @@
 #ifndef CLI_NOTIFY_H
 #define CLI_NOTIFY_H
 
+#include <stdint.h>
+
 /* Sends "READY=1", "STATUS=…" to $NOTIFY_SOCKET; without one it does nothing,
  * and failing is harmless. */
 void notify(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* How often WATCHDOG=1 is due in milliseconds; 0: nobody asked for it. */
-int notify_watchdog_ms(void);
+/* WATCHDOG=1 if it is due; when it is due next.  `due` is what it returned
+ * before, 0 at first. */
+int64_t notify_beat(int64_t due);
 
 #endif

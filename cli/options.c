@@ -34,13 +34,19 @@ typedef struct reader {
     char letters[2 * MOST_ROWS + 3];
 } reader;
 
+static void each_row(const option_row *row,
+                     void (*fn)(void *, const option_row *), void *arg) {
+    for (; row && row->name; row++)
+        fn(arg, row);
+}
+
 void options_each(const command *cmd, void (*fn)(void *, const option_row *),
                   void *arg) {
-    for (const option_row *row = cmd->options; row && row->name; row++)
-        fn(arg, row);
-    for (const option_row *row = settings_options; cmd->store && row->name;
-         row++)
-        fn(arg, row);
+    for (const option_row *const *table = cmd->shared; table && *table; table++)
+        each_row(*table, fn, arg);
+    each_row(cmd->options, fn, arg);
+    if (cmd->store)
+        each_row(settings_options, fn, arg);
 }
 
 _Noreturn void options_refuse(const command *cmd, const char *format, ...) {
@@ -105,6 +111,9 @@ static const char *set_number(const option_row *row, const char *text,
     case OPTION_NUMBER:
         *to = small_number(text, INT_MAX);
         return *to < 0 ? "is not a whole number" : NULL;
+    case OPTION_COUNT:
+        *to = small_number(text, INT_MAX);
+        return *to < 1 ? "is not a whole number from 1" : NULL;
     case OPTION_SIGNAL:
         *to = signals_number(text);
         return *to == 0 ? "is not a signal" : NULL;
@@ -113,6 +122,27 @@ static const char *set_number(const option_row *row, const char *text,
         break;
     }
     return NULL;
+}
+
+int options_number(const command *cmd, const char *text) {
+    int n = small_number(text, INT_MAX);
+    if (n < 0)
+        options_refuse(cmd, "'%s' is not a whole number", text);
+    return n;
+}
+
+int options_word(const command *cmd, const char *word) {
+    const char *nearest = NULL;
+    int distance = SPELL_NONE;
+    for (int i = 0; cmd->words[i]; i++) {
+        if (strcmp(cmd->words[i], word) == 0)
+            return i;
+        spell_offer(word, cmd->words[i], &nearest, &distance);
+    }
+    if (nearest)
+        options_refuse(cmd, "unknown word '%s'; did you mean '%s'?", word,
+                       nearest);
+    options_refuse(cmd, "unknown word '%s'", word);
 }
 
 static void set(const reader *r, const option_row *row, const char *text) {

@@ -20,6 +20,12 @@ void options_help(const command *cmd);
 void options_each(const command *cmd, void (*fn)(void *, const option_row *),
                   void *arg);
 
+/* An operand that is a number from 0, or refused. */
+int options_number(const command *cmd, const char *text);
+
+/* Which of cmd->words it is; another one is refused with the nearest. */
+int options_word(const command *cmd, const char *word);
+
 /* "holdfast run: text" and where to read more; leaves with EXIT_USAGE. */
 _Noreturn void options_refuse(const command *cmd, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

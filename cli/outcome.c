@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "json.h"
+#include "kind.h"
 #include "signals.h"
 #include "status.h"
 
@@ -41,6 +42,7 @@ static void put(json *j, const outcome *o, const grant *g) {
     json_number(j, "exit", o->exit);
     put_command(j, o);
     json_text(j, "lock", g->wish->name);
+    json_text(j, "kind", kind_word(g->wish->kind));
     json_text_or_null(j, "store", g->client ? hf_store(g->client) : "");
     json_text_or_null(j, "owner", o->owner);
     json_token(j, "token", o->token);

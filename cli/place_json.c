@@ -24,6 +24,7 @@ static void put_since(json *j, int64_t ms) {
 
 static void put_place(json *j, const char *key, const hf_place *p) {
     json_open(j, key, '{');
+    json_text(j, "kind", p->kind);
     json_text(j, "owner", p->owner);
     json_flag(j, "foreign", p->foreign);
     json_text_or_null(j, "user", p->user);
@@ -36,6 +37,8 @@ static void put_place(json *j, const char *key, const hf_place *p) {
     json_text_or_null(j, "why", p->why);
     put_since(j, p->since_ms);
     json_span(j, "seconds", p->since_ms);
+    if (p->permits > 0)
+        json_number(j, "permits", p->permits);
     if (p->holds) {
         json_span(j, "lease", p->lease_ms);
         json_token(j, "token", p->token);
@@ -43,19 +46,30 @@ static void put_place(json *j, const char *key, const hf_place *p) {
     json_close(j, '}');
 }
 
-void place_json(json *j, const char *name, const places *all, size_t i,
-                size_t end) {
-    const hf_place *holder = places_holder(all, i, end);
+/* Those who hold, or those who wait. */
+static void put_claims(json *j, const char *key, const place_line *l,
+                       bool holds) {
+    json_open(j, key, '[');
+    for (size_t i = l->from; i < l->end; i++) {
+        const hf_place *p = &l->all->items[i].seen;
+        if (p != l->count && p->holds == holds)
+            put_place(j, NULL, p);
+    }
+    json_close(j, ']');
+}
+
+void place_json(json *j, const char *name, const place_line *l) {
     json_text(j, "name", name);
-    json_text_or_null(j, "kind", i < end ? all->items[i].seen.kind : "");
-    json_text(j, "state", holder ? "held" : "free");
-    if (holder)
-        put_place(j, "holder", holder);
+    json_text_or_null(j, "kind", l->kind);
+    json_text(j, "state", l->state);
+    if (l->count)
+        json_number(j, "count", l->count->count);
+    else
+        json_null(j, "count");
+    if (l->holder)
+        put_place(j, "holder", l->holder);
     else
         json_null(j, "holder");
-    json_open(j, "waiters", '[');
-    for (; i < end; i++)
-        if (!all->items[i].seen.holds)
-            put_place(j, NULL, &all->items[i].seen);
-    json_close(j, ']');
+    put_claims(j, "holders", l, true);
+    put_claims(j, "waiters", l, false);
 }

@@ -7,8 +7,7 @@
 #include "json.h"
 #include "place.h"
 
-/* The members of one lock's object: claims [i, end), all on `name`. */
-void place_json(json *j, const char *name, const places *all, size_t i,
-                size_t end);
+/* The members of one line's object. */
+void place_json(json *j, const char *name, const place_line *l);
 
 #endif

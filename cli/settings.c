@@ -45,6 +45,15 @@ const option_row settings_options[] = {
      "say on stderr what happens"},
     {0, NULL, NULL, OPTION_FLAG, 0, NULL},
 };
+
+const option_row settings_hold_options[] = {
+    {0, "lease", "DURATION", OPTION_TEXT, AT(flags[SET_LEASE]),
+     "how long a dead holder blocks others (30s)"},
+    {0, "ttl", "DURATION", OPTION_TEXT, AT(flags[SET_LEASE]), NULL},
+    {0, "why", "TEXT", OPTION_TEXT, AT(flags[SET_WHY]),
+     "shown to everyone who waits"},
+    {0, NULL, NULL, OPTION_FLAG, 0, NULL},
+};
 #undef AT
 
 const char *settings_name(setting_key key) {

@@ -31,6 +31,9 @@ typedef struct settings {
 
 extern const option_row settings_options[];
 
+/* Those of commands that hold something. */
+extern const option_row settings_hold_options[];
+
 /* Reads flag, environment, files and built-in values, in that order, and
  * takes a password out of argv.  0, or an exit status after complaining. */
 int settings_resolve(settings *s);

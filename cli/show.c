@@ -22,13 +22,15 @@ static const option_row rows[] = {
 static void print(const char *name, const places *all, hf_client *client,
                   bool as_json) {
     json j = {.out = stdout};
+    place_line l;
     if (!as_json) {
         places_block(stdout, name, all);
         return;
     }
     json_open(&j, NULL, '{');
     json_text(&j, "store", hf_store(client));
-    place_json(&j, name, all, 0, all->n);
+    places_line(all, 0, &l);
+    place_json(&j, name, &l);
     json_close(&j, '}');
     putchar('\n');
 }
@@ -63,6 +65,8 @@ const command show_command = {
     .name = "show",
     .operands = "NAME",
     .summary = "Show who holds a lock and who waits for it.",
+    .about = "Of a semaphore also how many permits are free, of a latch how\n"
+             "often it must be counted down.",
     .options = rows,
     .max_operands = 1,
     .store = true,

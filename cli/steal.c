@@ -3,14 +3,18 @@
  * steal.c - `holdfast release` and `holdfast steal`: taking a lock away from
  * its holder.
  *
- * Both free the name and raise its token, so that what checks tokens refuses
- * the former holder.  `release` names the owner and touches nobody else;
- * `steal` takes it from whoever has it, so it shows him first and asks. */
+ * Both free what one holder has and raise the token, so that what checks
+ * tokens refuses it.  `release` names the owner and touches nobody else;
+ * `steal` takes it from whoever has it, so it shows him first and asks.  Where
+ * several hold, it must be said whom to take it from.
+ *
+ * Of which kind it is the store knows: both look before they act. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "kind.h"
 #include "options.h"
 #include "place.h"
 #include "settings.h"
@@ -20,60 +24,102 @@
 typedef struct steal_options {
     settings settings;
     const char *owner;
-    bool yes, simple;
+    bool yes;
 } steal_options;
 
 #define AT(field) offsetof(steal_options, field)
-#define SIMPLE                                                                 \
-    {                                                                          \
-        0, "simple", NULL, OPTION_FLAG, AT(simple),                            \
-            "Redis: the bare SET NX PX of small clients"                       \
-    }
 static const option_row release_rows[] = {
     {0, "owner", "OWNER", OPTION_TEXT, AT(owner),
      "the holder, as 'show' has it"},
-    SIMPLE,
     {0, NULL, NULL, OPTION_FLAG, 0, NULL},
 };
 
 static const option_row steal_rows[] = {
     {'y', "yes", NULL, OPTION_FLAG, AT(yes), "do not ask"},
-    SIMPLE,
+    {0, "owner", "OWNER", OPTION_TEXT, AT(owner),
+     "one of several holders, as 'show' has it"},
     {0, NULL, NULL, OPTION_FLAG, 0, NULL},
 };
-#undef SIMPLE
 #undef AT
 
-static bool is_held(hf_client *client, const char *name) {
-    hf_error err;
-    places all;
-    bool held = places_list(&all, client, name, &err) == HF_OK &&
-                places_holder(&all, 0, all.n);
-    places_free(&all);
-    return held;
+/* ---- whom -------------------------------------------------------------- */
+
+/* What one sees of it is a number: there is another word for that. */
+static int nobody(const char *name, const places *all) {
+    const char *kind = all->n > 0 ? all->items[0].seen.kind : "";
+    if (kind_of(kind) == HF_SEMAPHORE || kind_of(kind) == HF_LATCH)
+        complain("'%s' is a %s that nobody holds; 'holdfast %s delete' "
+                 "removes it",
+                 name, kind, kind_of(kind) == HF_LATCH ? "latch" : "sem");
+    else
+        complain("'%s': nobody holds it", name);
+    return EXIT_NOTHING;
 }
 
-static int force(hf_client *client, const char *name, bool simple,
-                 const char *owner) {
+static int somebody_else(const char *name) {
+    complain("'%s': somebody else holds it; see: holdfast show '%s'", name,
+             name);
+    return EXIT_NO_PERMISSION;
+}
+
+static int which(const char *name) {
+    complain("'%s' has several holders: say which by --owner", name);
+    return EXIT_USAGE;
+}
+
+/* The holder of that name, or the only one.  0, or a status after saying why
+ * there is none. */
+static int find_holder(const char *name, const char *owner, const places *all,
+                       const hf_place **ret) {
+    const hf_place *first = places_holder(all);
+    if (!first)
+        return nobody(name, all);
+    for (size_t i = 0; i < all->n; i++) {
+        const hf_place *p = &all->items[i].seen;
+        if (!p->holds || (owner && strcmp(p->owner, owner) != 0))
+            continue;
+        if (*ret)
+            return which(name);
+        *ret = p;
+    }
+    return *ret ? 0 : somebody_else(name);
+}
+
+/* ---- taking it away ---------------------------------------------------- */
+
+/* Only the holder that was found: if it changed hands meanwhile, the consent
+ * was to something else. */
+static int force(hf_client *client, const char *name, const hf_place *holder) {
     hf_lock_options options = HF_LOCK_OPTIONS_INIT;
     hf_lock *lock = NULL;
     hf_error err = {0};
-    options.kind = simple ? HF_SIMPLE : HF_LOCK;
+    options.kind = kind_of(holder->kind);
     options.flags = HF_OWNER_HANDLE;
     int r = hf_lock_new(&lock, client, name, &options, &err);
     if (r == HF_OK)
-        r = hf_lock_force_release(lock, owner, &err);
+        r = hf_lock_force_release(lock, holder->owner, &err);
     hf_lock_free(lock);
-    if (r == HF_EFREE && is_held(client, name)) {
-        complain("'%s': somebody else holds it; see: holdfast show '%s'", name,
-                 name);
-        return EXIT_NO_PERMISSION;
-    }
     if (r == HF_EFREE)
-        complain("'%s': nobody holds it", name);
+        complain("'%s' has just changed hands; see: holdfast show '%s'", name,
+                 name);
     else if (r < 0)
         status_fail(&err);
     return status_of(r);
+}
+
+static int release(hf_client *client, const char *name, const char *owner) {
+    hf_error err = {0};
+    const hf_place *holder = NULL;
+    places all;
+    int status;
+    if (places_list(&all, client, name, &err) != HF_OK)
+        status = status_fail(&err);
+    else
+        status = find_holder(name, owner, &all, &holder);
+    if (status == 0)
+        status = force(client, name, holder);
+    places_free(&all);
+    return status;
 }
 
 static int run_release(const command *cmd, int argc, char **argv) {
@@ -90,7 +136,7 @@ static int run_release(const command *cmd, int argc, char **argv) {
                        name);
     status = settings_connect(&client, &o.settings);
     if (status == 0)
-        status = force(client, name, o.simple, o.owner);
+        status = release(client, name, o.owner);
     if (status == 0)
         complain("released '%s'", name);
     hf_close(client);
@@ -128,29 +174,31 @@ static int confirm(const char *name, bool yes) {
     return EXIT_NOTHING;
 }
 
-/* Only the holder that was shown: if it changed hands meanwhile, the consent
- * was to something else. */
+static void say_taken(const char *name, uint64_t token) {
+    if (token > 0)
+        complain("took '%s' away; tokens up to %llu are void", name,
+                 (unsigned long long)token);
+    else
+        complain("took '%s' away", name);
+}
+
 static int steal(hf_client *client, const char *name, const steal_options *o) {
     hf_error err = {0};
-    const hf_place *holder;
+    const hf_place *holder = NULL;
     places all;
-    int status = 0;
+    int status;
     if (places_list(&all, client, name, &err) != HF_OK) {
         status = status_fail(&err);
         goto out;
     }
-    holder = places_holder(&all, 0, all.n);
     places_block(stderr, name, &all);
-    if (!holder) {
-        status = EXIT_NOTHING;
-        goto out;
-    }
-    status = confirm(name, o->yes);
+    status = find_holder(name, o->owner, &all, &holder);
     if (status == 0)
-        status = force(client, name, o->simple, holder->owner);
+        status = confirm(name, o->yes);
     if (status == 0)
-        complain("took '%s' away; tokens up to %llu are void", name,
-                 (unsigned long long)holder->token);
+        status = force(client, name, holder);
+    if (status == 0)
+        say_taken(name, holder->token);
 out:
     places_free(&all);
     return status;
@@ -188,7 +236,9 @@ const command steal_command = {
     .summary = "Take a lock away from whoever holds it.",
     .about = "Shows the holder and asks for the name to be typed; without a\n"
              "terminal --yes is needed.  The holder learns that the lock is\n"
-             "lost, and its token is void.  Exit 1: nobody holds it.",
+             "lost, and its token is void.  Where several hold, readers or\n"
+             "those with permits, --owner says whom to take it from.  Exit 1:\n"
+             "nobody holds it.",
     .options = steal_rows,
     .max_operands = 1,
     .store = true,

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kind.h"
 #include "moment.h"
 #include "notify.h"
 #include "place.h"
@@ -31,19 +32,12 @@ typedef struct watch {
     grant *grant;
     const signals *signals;
     const loss_plan *plan;
-    bool lost, gone, stopping;
+    bool lost, gone;
     int64_t renewed; /* the last renewal known to be good; 0: unknown */
-    int64_t kill_at, ping_at;
-    int ping_ms;
+    int64_t kill_at, beat_at;
 } watch;
 
 /* ---- signals ----------------------------------------------------------- */
-
-static void say_stopping(watch *w) {
-    if (!w->stopping)
-        notify("STOPPING=1");
-    w->stopping = true;
-}
 
 /* What the terminal sent has reached the command already if it shares the
  * foreground with us. */
@@ -52,8 +46,11 @@ static void forward(watch *w, int sig, bool terminal) {
         job_signal(w->job, sig);
     if (sig == SIGTSTP)
         kill(getpid(), SIGSTOP);
-    if (signals_ends(sig))
-        say_stopping(w);
+    if (!signals_ends(sig))
+        return;
+    if (w->job->signal == 0)
+        notify("STOPPING=1");
+    w->job->signal = sig;
 }
 
 static void heed_signals(watch *w) {
@@ -80,13 +77,11 @@ static void reason_of_loss(const watch *w, int why, char *buf, size_t size) {
         snprintf(buf, size, "it was held longer than --at-most allows");
         return;
     }
-    if (why != HF_ELOST) {
-        snprintf(buf, size, "%s", hf_strerror(why));
-        return;
-    }
-    if (places_list(&all, g->client, g->wish->name, &err) == HF_OK)
-        holder = places_holder(&all, 0, all.n);
     snprintf(buf, size, "%s", hf_strerror(why));
+    if (why != HF_ELOST || kind_shares(g->wish->kind))
+        return;
+    if (places_list(&all, g->client, g->wish->name, &err) == HF_OK)
+        holder = places_holder(&all);
     if (holder && holder->pid != getpid()) {
         place_who(holder, who, sizeof(who));
         snprintf(buf, size, "now held by %s", who);
@@ -112,8 +107,8 @@ static void say_lost(const watch *w, int why) {
         snprintf(
             next, sizeof(next), "the command was sent SIG%s, in %s SIGKILL",
             signals_name(plan->signal, name), text_span(plan->grace_ms, grace));
-    complain("lost the lock '%s'%s: %s; %s", w->grant->wish->name, last, reason,
-             next);
+    complain("lost the %s '%s'%s: %s; %s", kind_title(w->grant->wish->kind),
+             w->grant->wish->name, last, reason, next);
 }
 
 /* The signal first: the words may take a moment. */
@@ -157,22 +152,15 @@ static void heed_news(watch *w) {
 
 /* ---- the loop ---------------------------------------------------------- */
 
-static void ping(watch *w) {
-    if (moment_now() < w->ping_at)
-        return;
-    notify("WATCHDOG=1");
-    w->ping_at = moment_now() + w->ping_ms;
-}
-
 static void step(watch *w, int64_t until) {
     struct pollfd fds[] = {{.fd = w->signals->fd, .events = POLLIN},
                            {.fd = w->grant->news, .events = POLLIN}};
-    until = moment_sooner(until, moment_sooner(w->kill_at, w->ping_at));
+    until = moment_sooner(until, moment_sooner(w->kill_at, w->beat_at));
     poll(fds, 2, moment_timeout(until));
     heed_signals(w);
     heed_news(w);
     expire(w);
-    ping(w);
+    w->beat_at = notify_beat(w->beat_at);
 }
 
 static bool must_stop_rest(const watch *w) {
@@ -185,15 +173,10 @@ bool supervise(job *j, grant *g, const signals *s, const loss_plan *plan) {
                .grant = g,
                .signals = s,
                .plan = plan,
-               .kill_at = MOMENT_NEVER,
-               .ping_at = MOMENT_NEVER,
-               .ping_ms = notify_watchdog_ms()};
-    if (w.ping_ms > 0)
-        w.ping_at = moment_now();
+               .kill_at = MOMENT_NEVER};
     while (!w.gone)
         step(&w, MOMENT_NEVER);
     while (must_stop_rest(&w))
         step(&w, moment_now() + LOOK_MS);
-    say_stopping(&w);
     return w.lost;
 }

@@ -6,55 +6,76 @@
  * stand in the way of those who want it.  The first looks come quickly, the
  * later ones twice a second. */
 #include <poll.h>
+#include <string.h>
 
+#include "claim.h"
 #include "command.h"
+#include "kind.h"
 #include "moment.h"
 #include "options.h"
 #include "place.h"
-#include "settings.h"
 #include "status.h"
 #include "wait_line.h"
 
 enum { FIRST_LOOK_MS = 10, LAST_LOOK_MS = 500 };
 
-typedef struct wait_options {
-    settings settings;
-    int wait_ms, conflict;
-} wait_options;
+typedef struct look_options {
+    wait_options wait;
+    bool shared;
+    int permits;
+} look_options;
 
-#define AT(field) offsetof(wait_options, field)
+#define AT(field) offsetof(look_options, field)
 static const option_row rows[] = {
-    {'w', "wait", "DURATION", OPTION_DURATION, AT(wait_ms),
-     "wait no longer than this (default: for ever)"},
-    {'E', "conflict-exit-code", "N", OPTION_STATUS, AT(conflict),
-     "exit with N instead of 75"},
+    {'s', "shared", NULL, OPTION_FLAG, AT(shared),
+     "until one could share it: readers may hold it"},
+    {0, "permits", "N", OPTION_COUNT, AT(permits),
+     "until N permits of a semaphore are free"},
     {0, NULL, NULL, OPTION_FLAG, 0, NULL},
 };
 #undef AT
 
-static int is_held(hf_client *client, const char *name, bool *held,
-                   hf_error *err) {
+static const option_row *const shared_rows[] = {wait_rows, NULL};
+
+/* What somebody would ask for who came when the wait is over. */
+static hf_kind kind_wanted(const look_options *o) {
+    return o->permits > 0 ? HF_PERMIT : o->shared ? HF_READ : HF_LOCK;
+}
+
+static bool in_the_way(const look_options *o, const place_line *l) {
+    if (o->permits > 0)
+        return !l->count || l->count->count < o->permits;
+    if (o->shared && l->holder)
+        return kind_of(l->holder->kind) != HF_READ;
+    return strcmp(l->state, "free") != 0;
+}
+
+static int is_held(hf_client *client, const char *name, const look_options *o,
+                   bool *held, hf_error *err) {
     places all;
+    place_line l;
     int r = places_list(&all, client, name, err);
-    *held = places_holder(&all, 0, all.n) != NULL;
+    places_line_for(&all, kind_wanted(o), &l);
+    *held = in_the_way(o, &l);
     places_free(&all);
     return r;
 }
 
-static int wait_until_free(hf_client *client, const char *name, int wait_ms,
-                           int conflict) {
+static int wait_until_free(hf_client *client, const char *name,
+                           const look_options *o) {
+    int wait_ms = claim_wait_ms(&o->wait);
     int64_t since = moment_now();
     int64_t by = wait_ms < 0 ? MOMENT_NEVER : since + wait_ms;
     int look_ms = FIRST_LOOK_MS;
     hf_error err = {0};
     bool held;
-    while (is_held(client, name, &held, &err) == HF_OK) {
+    while (is_held(client, name, o, &held, &err) == HF_OK) {
         int64_t now = moment_now();
         if (!held)
             return 0;
         if (now >= by) {
-            wait_line_failed(client, name, wait_ms);
-            return conflict;
+            wait_line_failed(client, name, kind_wanted(o), wait_ms);
+            return o->wait.conflict;
         }
         poll(NULL, 0, moment_timeout(moment_sooner(by, now + look_ms)));
         look_ms = look_ms < LAST_LOOK_MS ? 2 * look_ms : look_ms;
@@ -63,15 +84,17 @@ static int wait_until_free(hf_client *client, const char *name, int wait_ms,
 }
 
 static int run_wait(const command *cmd, int argc, char **argv) {
-    static wait_options o = {.wait_ms = HF_FOREVER, .conflict = EXIT_BUSY};
+    static look_options o = {.wait = WAIT_OPTIONS_INIT};
     hf_client *client = NULL;
     char *name = NULL;
     int status;
     if (options_read(cmd, &o, &name, argc, argv) < argc || !name)
         options_refuse(cmd, "one lock at a time: holdfast wait NAME");
-    status = settings_connect(&client, &o.settings);
+    if (o.shared && o.permits > 0)
+        options_refuse(cmd, "--shared and --permits exclude each other");
+    status = settings_connect(&client, &o.wait.settings);
     if (status == 0)
-        status = wait_until_free(client, name, o.wait_ms, o.conflict);
+        status = wait_until_free(client, name, &o);
     hf_close(client);
     return status;
 }
@@ -81,8 +104,10 @@ const command wait_command = {
     .operands = "NAME",
     .summary = "Wait until nobody holds a lock.",
     .about = "It only looks, at most every half second, and takes nothing: a\n"
-             "moment later the lock may be held again.",
+             "moment later the lock may be held again.  'holdfast latch wait'\n"
+             "waits for a latch.",
     .options = rows,
+    .shared = shared_rows,
     .max_operands = 1,
     .store = true,
     .run = run_wait,

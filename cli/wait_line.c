@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "kind.h"
 #include "moment.h"
 #include "notify.h"
 #include "place.h"
@@ -22,14 +23,13 @@
 
 enum { FIRST_MS = 300, EVERY_MS = 1000 };
 
-static const char nobody[] = "nobody for the moment";
-
-void wait_line_start(wait_line *line, const char *name, int64_t since,
-                     bool quiet, bool verbose) {
+void wait_line_start(wait_line *line, const char *name, hf_kind kind,
+                     int64_t since, bool verbose) {
     memset(line, 0, sizeof(*line));
     line->name = name;
+    line->kind = kind;
     line->since = since;
-    line->terminal = !quiet && isatty(STDERR_FILENO);
+    line->terminal = isatty(STDERR_FILENO);
     line->verbose = verbose;
     line->next = line->terminal || verbose || getenv("NOTIFY_SOCKET") ?
                      since + FIRST_MS :
@@ -37,24 +37,56 @@ void wait_line_start(wait_line *line, const char *name, int64_t since,
 }
 
 /* Ours is the waiter with our pid; its number in the line, 0: not in it. */
-static int own_number(const places *all, int *waiters) {
-    int mine = 0;
-    *waiters = 0;
-    for (size_t i = 0; i < all->n; i++) {
-        if (all->items[i].seen.holds)
+static int own_number(const place_line *l) {
+    int n = 0;
+    for (size_t i = l->from; i < l->end; i++) {
+        const hf_place *p = &l->all->items[i].seen;
+        if (p == l->count || p->holds)
             continue;
-        ++*waiters;
-        if (all->items[i].seen.pid == getpid())
-            mine = *waiters;
+        n++;
+        if (p->pid == getpid())
+            return n;
     }
-    return mine;
+    return 0;
 }
 
-static void describe(const hf_place *holder, char *buf, size_t size) {
-    if (holder)
-        place_who(holder, buf, size);
+static bool counts(hf_kind kind) {
+    return kind_line(kind) == HF_SEMAPHORE;
+}
+
+/* As the store has it, if it knows the name; a number is what we want it to
+ * be, since to some stores a latch looks like a semaphore. */
+static hf_kind kind_found(const place_line *l, hf_kind wanted) {
+    return *l->kind && wanted != HF_LATCH ? kind_of(l->kind) : wanted;
+}
+
+/* What stands in our way, behind "is", or of permits behind "has". */
+static void describe(const place_line *l, hf_kind wanted, char *buf,
+                     size_t size) {
+    hf_kind kind = kind_found(l, wanted);
+    long long count = l->count ? (long long)l->count->count : 0;
+    char who[640];
+    places_who(l, who, sizeof(who));
+    if (kind == HF_LATCH)
+        snprintf(buf, size, "closed, %lld to count down", count);
+    else if (!counts(kind))
+        snprintf(buf, size, "held by %s", who);
+    else if (!l->count && !l->holder)
+        snprintf(buf, size, "no permits: nobody has set their number");
     else
-        snprintf(buf, size, "%s", nobody);
+        snprintf(buf, size, "%lld permit%s free%s%s", count,
+                 count == 1 ? "" : "s", l->holder ? ", others held by " : "",
+                 l->holder ? who : "");
+}
+
+/* " for 3s": of one holder, and where it matters how long. */
+static const char *held_for(const place_line *l, hf_kind kind,
+                            char buf[static 32]) {
+    char held[24];
+    buf[0] = '\0';
+    if (l->holders == 1 && l->holder->since_ms >= 0 && !counts(kind))
+        snprintf(buf, 32, " for %s", text_span(l->holder->since_ms, held));
+    return buf;
 }
 
 /* A line longer than the terminal would wrap and could not be rewritten. */
@@ -66,20 +98,22 @@ static int width(void) {
 }
 
 /* What matters most comes first; the end may be cut off. */
-static void rewrite(const wait_line *line, const places *all) {
-    const hf_place *holder = places_holder(all, 0, all->n);
-    char waited[24], held[24], lease[24], text[1400], clean[1400];
-    int waiters, mine = own_number(all, &waiters);
+static void rewrite(const wait_line *line, const place_line *l) {
+    const hf_place *holder = counts(line->kind) ? NULL : l->holder;
+    char waited[24], held[32], lease[24], who[640], text[1400], clean[1400];
+    int mine = own_number(l);
     int n = snprintf(text, sizeof(text), "waiting %s for '%s'",
                      text_span(moment_now() - line->since, waited), line->name);
+    places_who(l, who, sizeof(who));
     if (mine > 0)
-        n += snprintf(text + n, sizeof(text) - (size_t)n, " (place %d of %d)",
-                      mine, waiters);
+        n += snprintf(text + n, sizeof(text) - (size_t)n, " (place %d of %zu)",
+                      mine, l->waiters);
     if (holder)
         snprintf(text + n, sizeof(text) - (size_t)n,
-                 ", held for %s (lease %s) by %s",
-                 text_span(holder->since_ms, held),
-                 text_span(holder->lease_ms, lease), line->last);
+                 ", held%s (lease %s) by %s", held_for(l, line->kind, held),
+                 text_span(holder->lease_ms, lease), who);
+    else if (counts(line->kind) || line->kind == HF_LATCH)
+        snprintf(text + n, sizeof(text) - (size_t)n, ", %s", line->last);
     text_clean(text, clean, sizeof(clean));
     fprintf(stderr, "\r\033[K%.*s", text_fit(clean, width()), clean);
     fflush(stderr);
@@ -87,22 +121,24 @@ static void rewrite(const wait_line *line, const places *all) {
 
 static void changed(wait_line *line, const char *now) {
     snprintf(line->last, sizeof(line->last), "%s", now);
-    notify("STATUS=waiting for '%s', held by %s", line->name, now);
+    notify("STATUS=waiting for '%s', %s", line->name, now);
     if (!line->terminal && line->verbose)
-        complain("waiting for '%s', held by %s", line->name, now);
+        complain("waiting for '%s', %s", line->name, now);
 }
 
 /* A store that does not answer leaves the line as it was. */
 void wait_line_show(wait_line *line, hf_client *client) {
     hf_error err;
     places all;
+    place_line l;
     char now[700];
     if (places_list(&all, client, line->name, &err) == HF_OK) {
-        describe(places_holder(&all, 0, all.n), now, sizeof(now));
+        places_line_for(&all, line->kind, &l);
+        describe(&l, line->kind, now, sizeof(now));
         if (strcmp(now, line->last) != 0)
             changed(line, now);
         if (line->terminal) {
-            rewrite(line, &all);
+            rewrite(line, &l);
             line->shown = true;
         }
     }
@@ -121,20 +157,20 @@ void wait_line_end(const char *name, int sig) {
              signals_name(sig, buf), name);
 }
 
-void wait_line_failed(hf_client *client, const char *name, int64_t waited_ms) {
+void wait_line_failed(hf_client *client, const char *name, hf_kind kind,
+                      int64_t waited_ms) {
     hf_error err;
     places all;
-    char who[700], held[24] = "", waited[24] = "";
-    const hf_place *holder = NULL;
-    if (places_list(&all, client, name, &err) == HF_OK)
-        holder = places_holder(&all, 0, all.n);
-    describe(holder, who, sizeof(who));
-    if (holder && holder->since_ms >= 0)
-        text_span(holder->since_ms, held);
+    place_line l;
+    char what[700], held[32], waited[24] = "";
+    places_list(&all, client, name, &err);
+    places_line_for(&all, kind, &l);
+    describe(&l, kind, what, sizeof(what));
+    kind = kind_found(&l, kind);
     if (waited_ms > 0)
         text_span(waited_ms, waited);
-    complain("'%s' is held by %s%s%s%s%s; see: holdfast show '%s'", name, who,
-             *held ? " for " : "", held, *waited ? ", not obtained in " : "",
-             waited, name);
+    complain("'%s' %s %s%s%s%s; see: holdfast show '%s'", name,
+             counts(kind) ? "has" : "is", what, held_for(&l, kind, held),
+             *waited ? ", not obtained in " : "", waited, name);
     places_free(&all);
 }

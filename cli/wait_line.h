@@ -12,6 +12,7 @@
 
 typedef struct wait_line {
     const char *name;
+    hf_kind kind;  /* of what we ask for                                   */
     int64_t since; /* we wait                                              */
     int64_t next;  /* when to look and show again; MOMENT_NEVER: never     */
     bool terminal; /* one line that is rewritten                           */
@@ -21,8 +22,8 @@ typedef struct wait_line {
 } wait_line;
 
 /* Nothing is shown for the first 300 ms: most waits are shorter. */
-void wait_line_start(wait_line *line, const char *name, int64_t since,
-                     bool quiet, bool verbose);
+void wait_line_start(wait_line *line, const char *name, hf_kind kind,
+                     int64_t since, bool verbose);
 
 /* Asks the store who holds, and shows it. */
 void wait_line_show(wait_line *line, hf_client *client);
@@ -33,7 +34,8 @@ void wait_line_clear(const wait_line *line);
 /* Says that a signal ended the wait. */
 void wait_line_end(const char *name, int sig);
 
-/* Says why the lock was not obtained, who holds it, and what to type next. */
-void wait_line_failed(hf_client *client, const char *name, int64_t waited_ms);
+/* Says why it was not obtained, who holds it, and what to type next. */
+void wait_line_failed(hf_client *client, const char *name, hf_kind kind,
+                      int64_t waited_ms);
 
 #endif

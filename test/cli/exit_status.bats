@@ -82,14 +82,6 @@ load ../support/redis
     run -78 "$HOLDFAST" run --store-file missing job -- true
 }
 
-@test "what this version has not is refused with 78 and a reason" {
-    run -78 "$HOLDFAST" run --shared job -- true
-    contains "$output" "no shared locks"
-    run -78 "$HOLDFAST" run --permits 1 --limit 3 job -- true
-    contains "$output" "no semaphores"
-    run -78 "$HOLDFAST" run --simple job -- true
-}
-
 @test "bad usage gives 64" {
     run -64 "$HOLDFAST"
     run -64 "$HOLDFAST" run

@@ -68,6 +68,10 @@ is_gone() {
     ! kill -0 "$1" 2>/dev/null
 }
 
+is_running() {
+    kill -0 "$1" 2>/dev/null
+}
+
 # The process is gone, or dead and not yet buried: pid 1 may be slow.
 is_dead() {
     local stat
@@ -86,6 +90,33 @@ is_free() {
 
 has_waiter() {
     "$HOLDFAST" show --json "$1" | grep -q '"waiters":\[{'
+}
+
+# is_known NAME TEXT: show says it.  The record that says who a client is comes
+# a moment after the lock.
+is_known() {
+    "$HOLDFAST" show "$1" | grep -q "$2"
+}
+
+# has_holders NAME N: so many hold it together.
+has_holders() {
+    "$HOLDFAST" ls -n -o NAME,HOLDERS | grep -Eq "^$1 +$2\$"
+}
+
+# has_waiters NAME N: so many stand in its line, as far as the store knows.
+has_waiters() {
+    "$HOLDFAST" ls -n -o NAME,WAITERS | grep -Eq "^$1 +$2\$"
+}
+
+# says TEXT: a command in the background has said so on stderr.
+says() {
+    grep -q -- "$1" "$DIR/err"
+}
+
+# on_redis: on a server of its own instead of the embedded store.
+on_redis() {
+    redis_start
+    export HOLDFAST_STORE=redis://127.0.0.1:$REDIS_PORT
 }
 
 # holder NAME: a background command that holds the lock until it is killed.

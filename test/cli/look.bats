@@ -6,11 +6,6 @@
 load helper
 load ../support/redis
 
-# The record that says who a client is comes a moment after the lock.
-is_known() {
-    "$HOLDFAST" show "$1" | grep -q "$2"
-}
-
 @test "show names the holder, the reason and those who wait" {
     holder --why "nightly copy" job
     start "$HOLDFAST" run --why "me too" job -- true
@@ -134,8 +129,7 @@ is_known() {
 }
 
 @test "on Redis: run, show, the simple lock" {
-    redis_start
-    export HOLDFAST_STORE=redis://127.0.0.1:$REDIS_PORT
+    on_redis
     run -0 "$HOLDFAST" run job -- sh -c 'echo "$HOLDFAST_TOKEN"'
     [ "$output" -gt 0 ]
     holder --why "in redis" job
@@ -143,5 +137,129 @@ is_known() {
     run -75 "$HOLDFAST" run -n job -- true
     contains "$output" "in redis"
     run -0 "$HOLDFAST" run --simple plain -- true
-    redis_stop
+}
+
+@test "on Redis: show and ls tell readers and writers" {
+    on_redis
+    holder -s job
+    holder -s job
+    await has_holders job 2
+    start "$HOLDFAST" run -x --writers-first --why "to write" job -- true
+    await has_waiters job 1
+    for pid in "${STARTED[@]:1}"; do
+        await is_known job "pid $pid"
+    done
+    run -0 "$HOLDFAST" show job
+    contains "$output" "job (read)"
+    [ "$(grep -c "held by" <<<"$output")" -eq 2 ]
+    contains "$output" "\"to write\"), wants to write"
+    json=$("$HOLDFAST" show --json job)
+    [ "$(field "$json" kind)" = read ]
+    [ "$(field "$json" state)" = held ]
+    [ "$(field "$json" count)" = null ]
+    [ "$(field "$json" holders.1.kind)" = read ]
+    [ "$(field "$json" waiters.0.kind)" = write ]
+    run -0 "$HOLDFAST" ls
+    contains "$output" " +1 "
+    json=$("$HOLDFAST" ls --json)
+    [ "$(field "$json" locks.0.holders.1.kind)" = read ]
+}
+
+@test "on Redis: show and ls tell a semaphore's numbers and its permits" {
+    on_redis
+    holder --limit 3 api
+    run -0 "$HOLDFAST" show api
+    contains "$output" "api (semaphore)"
+    contains "$output" "2 permits"
+    contains "$output" "held by"
+    json=$("$HOLDFAST" show --json api)
+    [ "$(field "$json" kind)" = semaphore ]
+    [ "$(field "$json" state)" = held ]
+    [ "$(field "$json" count)" = 2 ]
+    [ "$(field "$json" holders.0.kind)" = permit ]
+    [ "$(field "$json" holders.0.permits)" = 1 ]
+    run -0 --separate-stderr "$HOLDFAST" ls -n -o NAME,KIND,COUNT,HOLDERS
+    [ "$(tr -s ' ' <<<"$output")" = "api semaphore 2 1" ]
+    "$HOLDFAST" sem set pool 4
+    run -0 "$HOLDFAST" show pool
+    contains "$output" "4 permits"
+    [ "$(field "$("$HOLDFAST" show --json pool)" state)" = free ]
+    "$HOLDFAST" sem drain pool
+    [ "$(field "$("$HOLDFAST" show --json pool)" state)" = held ]
+}
+
+@test "on Redis: show tells a latch while somebody waits for it" {
+    on_redis
+    "$HOLDFAST" latch set gate 2
+    start "$HOLDFAST" latch wait --verbose gate
+    await says "waiting for 'gate'"
+    run -0 "$HOLDFAST" show gate
+    contains "$output" "gate (latch)"
+    contains "$output" "2 to count down"
+    json=$("$HOLDFAST" show --json gate)
+    [ "$(field "$json" kind)" = latch ]
+    [ "$(field "$json" state)" = closed ]
+    [ "$(field "$json" count)" = 2 ]
+}
+
+@test "on Redis: steal takes a write lock, a fair lock and a simple lock" {
+    on_redis
+    for option in -x --fair --simple; do
+        name=job$option
+        holder --lease 600ms "$option" "$name"
+        run -0 "$HOLDFAST" steal --yes "$name"
+        ended "$PID"
+        [ "$status" -eq 76 ]
+        run -1 "$HOLDFAST" steal --yes "$name"
+        contains "$output" "nobody holds it"
+    done
+}
+
+@test "on Redis: of several holders steal wants to know which" {
+    on_redis
+    holder --lease 600ms -s job
+    first=$PID
+    holder --lease 600ms -s job
+    await has_holders job 2
+    await is_known job "pid $first"
+    run -64 "$HOLDFAST" steal --yes job
+    contains "$output" "several holders: say which by --owner"
+    owner=$("$HOLDFAST" show job | sed -n "/pid $first/,/owner/s/.*owner *//p")
+    run -0 "$HOLDFAST" steal --yes --owner "$owner" job
+    ended "$first"
+    [ "$status" -eq 76 ]
+    await has_holders job 1
+    run -77 "$HOLDFAST" release --owner "$owner" job
+    is_held job
+}
+
+@test "on Redis: steal takes one permit by its id, and its number is free" {
+    on_redis
+    holder --lease 600ms --limit 2 api
+    first=$PID
+    owner=$(field "$("$HOLDFAST" show --json api)" holder.owner)
+    holder --lease 600ms --limit 2 api
+    await has_holders api 2
+    run -0 "$HOLDFAST" steal --yes --owner "$owner" api
+    ended "$first"
+    [ "$status" -eq 76 ]
+    contains "$(cat err)" "lost the leased permit 'api'"
+    [ "$("$HOLDFAST" sem count api)" = 1 ]
+    await has_holders api 1
+    "$HOLDFAST" sem set pool 1
+    run -1 "$HOLDFAST" steal --yes pool
+    contains "$output" "holdfast sem delete"
+}
+
+@test "on Redis: doctor tells what every kind gives" {
+    on_redis
+    run -0 "$HOLDFAST" doctor
+    contains "$output" "fair lock"
+    contains "$output" "first come, first served"
+    json=$("$HOLDFAST" doctor --json)
+    for kind in lock simple fair spin read write permit semaphore latch; do
+        [ "$(field "$json" "kinds.$kind.hold")" = true ]
+    done
+    [ "$(field "$json" kinds.fair.order)" = true ]
+    [ "$(field "$json" kinds.lock.order)" = false ]
 }

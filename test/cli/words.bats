@@ -11,7 +11,7 @@ commands() {
 }
 
 @test "every command has --help, help and --version" {
-    [ "$(commands | wc -l)" -eq 11 ]
+    [ "$(commands | wc -l)" -eq 14 ]
     for name in $(commands); do
         run -0 "$HOLDFAST" "$name" --help
         contains "${lines[0]}" "Usage: holdfast $name"
@@ -154,6 +154,28 @@ complete_words() {
     [ "$output" = job ]
     run -0 complete_words "$HOLDFAST" run -w 5 job ls --
     [ -z "$output" ]
+    run -0 complete_words "$HOLDFAST" l
+    [ "$output" = $'lead\nlatch\nls' ]
+    run -0 complete_words "$HOLDFAST" run --writ
+    [ "$output" = --writers-first ]
+    run -0 complete_words "$HOLDFAST" lead --on-
+    [ "$output" = $'--on-lost\n--on-gain\n--on-loss' ]
+    run -0 complete_words "$HOLDFAST" demo p
+    [ "$output" = pause ]
+}
+
+@test "the completion for bash knows the words of sem and latch, then locks" {
+    run -0 complete_words "$HOLDFAST" sem re
+    [ "$output" = $'release\nreduce\nresize' ]
+    run -0 complete_words "$HOLDFAST" latch c
+    [ "$output" = $'count-down\ncount' ]
+    holder job
+    run -0 complete_words "$HOLDFAST" sem acquire -w 5 j
+    [ "$output" = job ]
+    run -0 complete_words "$HOLDFAST" sem acquire job j
+    [ -z "$output" ]
+    run -0 complete_words "$HOLDFAST" latch wait --no
+    [ "$output" = --nonblock ]
 }
 
 @test "the demonstrations show what they promise and clean up" {

@@ -4,12 +4,12 @@
 BUILD     ?= build
 PREFIX    ?= /usr/local
 JOBS      ?= $(shell nproc)
-TEST_JOBS ?= 2
+TEST_JOBS ?= 4
 
 cmake = cmake -G Ninja -S . --log-level=NOTICE -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 ctest = ctest --output-on-failure --no-tests=error -j$(TEST_JOBS) --test-dir
 
-.PHONY: all demo test bench install setup check format clean help
+.PHONY: all demo test interop bench install setup check format clean help
 
 all: ##         build the command and the libraries into build/
 	@command -v cmake ninja >/dev/null || { echo "make: cmake or ninja is missing; 'make setup' installs what the build needs"; exit 1; }
@@ -40,6 +40,15 @@ test: ##        test everything, three times: plain, asan+ubsan, tsan
 	@ninja -C $(BUILD)/tsan --quiet -j$(JOBS)
 	@$(ctest) $(BUILD)/tsan -L 'unit|contract|backend|fault'
 	@tools/skips.sh $(BUILD)/tsan
+
+# Redisson 3 and 4, redis-py and Node's redlock are fetched for it; what cannot
+# be fetched is skipped.
+interop: ##     test with the real Redisson and others alone
+	@tools/setup.sh test
+	@$(cmake) -B $(BUILD) -DHF_TESTS=ON -DHF_WERROR=ON
+	@ninja -C $(BUILD) --quiet -j$(JOBS)
+	@$(ctest) $(BUILD) -L interop
+	@tools/skips.sh $(BUILD)
 
 bench: ##       measure, and print the ratios as a table
 	@tools/setup.sh test

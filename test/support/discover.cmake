@@ -2,7 +2,6 @@
 #
 # discover.cmake - asks a test program for its tests and writes them down for
 # CTest.  Run after every link; see test/CMakeLists.txt for the variables.
-get_filename_component(suite ${program} NAME)
 execute_process(COMMAND ${launcher} ${program} --list
     OUTPUT_VARIABLE names RESULT_VARIABLE status)
 if(NOT status EQUAL 0)

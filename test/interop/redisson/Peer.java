@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: MIT
 //
-// Peer.java - Redisson's own locks, told what to do line by line.
+// Peer.java - Redisson itself, told what to do line by line.
 //
-//     open URI [lease_ms=N]            N: lockWatchdogTimeout
-//     lock NAME                        trylock WAIT_MS LEASE_MS NAME
-//     unlock NAME                      forceunlock NAME
-//     fenced NAME                      lockAndGetToken, its token
-//     islocked NAME                    holdcount NAME
-//     wait NAME                        another thread; see below
-//     contend FILE NAME THREADS ROUNDS (see support/guarded.h)
-//     quit                             or the end of input
+//     open URI [lease_ms=N] [fair_ms=N]    lockWatchdogTimeout,
+//                                          fairLockWaitTimeout
+//     NOUN VERB ARGUMENT… NAME             the tables below are the list
+//     contend NOUN FILE THREADS ROUNDS NAME     see support/guarded.h
+//     interrupt K                          the thread K
+//     asleep K                             does it wait to be woken?
+//     thread K LINE                        a line for the thread K
+//     quit                                 or the end of input
 //
-// The lines, the answers and their words are those of hf-peer, so that a test
-// talks to either in the same way.  A lease of -1 is kept up by the watchdog.
-// Names come last because there may be spaces in them.
+// Each line is answered by one: OK, YES or NO, a number, ids with commas
+// between them; NOT_OWNER, INTERRUPTED, CANNOT (this version has no such
+// thing) or EXCEPTION and its text.  Times are in milliseconds, a lease of -1
+// is kept up by the watchdog.  Names come last because there may be spaces in
+// them.
 //
-// All calls are made by one thread, and so by one owner.  `wait` is made by a
-// thread of its own, which enters, leaves at once and says "ENTERED"; nothing
-// is answered before.
+// A line is obeyed by the main thread, and so by one owner.  Each K is a
+// thread and an owner of its own, made when it is first spoken to; what it
+// answers begins with "#K ", and comes when it comes.
+//
+// Compiled once, against the newest Redisson: Java looks for a method when it
+// is called, so that older libraries serve with what they have.
+
+import static java.util.concurrent.TimeUnit.MILLISECONDS;
 
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -31,10 +38,21 @@ import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import java.util.stream.Stream;
 
 import org.redisson.Redisson;
+import org.redisson.api.RCountDownLatch;
 import org.redisson.api.RFencedLock;
+import org.redisson.api.RLock;
+import org.redisson.api.RPermitExpirableSemaphore;
+import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
@@ -43,104 +61,290 @@ public final class Peer {
         new PrintStream(System.out, true, StandardCharsets.UTF_8);
 
     private static RedissonClient redisson;
+    private static final Map<String, Worker> workers = new HashMap<>();
 
     private Peer() {}
+
+    // ---- the words -------------------------------------------------------
+
+    private interface Deed<T> {
+        Object apply(T object, String[] words) throws Exception;
+    }
+
+    private interface Errand<T> {
+        void apply(T object, String[] words) throws Exception;
+    }
+
+    // What is done, with so many words between the verb and the name.
+    private record Verb<T>(int words, Deed<? super T> deed) {}
+
+    private static <T> Verb<T> get(int words, Deed<T> deed) {
+        return new Verb<>(words, deed);
+    }
+
+    private static <T> Verb<T> run(int words, Errand<T> errand) {
+        return new Verb<>(words, (object, given) -> {
+            errand.apply(object, given);
+            return "OK";
+        });
+    }
+
+    private record Noun<T>(Function<String, T> named,
+                           Map<String, Verb<T>> verbs) {
+        Object obey(String verb, String rest) throws Exception {
+            var found = verbs.get(verb);
+            var words = rest.split(" ", found.words + 1);
+            return found.deed.apply(named.apply(words[found.words]), words);
+        }
+    }
+
+    private static long number(String word) {
+        return Long.parseLong(word);
+    }
+
+    private static int count(String word) {
+        return Integer.parseInt(word);
+    }
+
+    private static final Map<String, Verb<RLock>> LOCK = Map.of(
+        "lock", run(0, (lock, w) -> lock.lock()),
+        "lockfor", run(1, (lock, w) -> lock.lock(number(w[0]), MILLISECONDS)),
+        "patient", run(0, (lock, w) -> lock.lockInterruptibly()),
+        "try", get(0, (lock, w) -> lock.tryLock()),
+        "timed", get(2, (lock, w) -> lock.tryLock(number(w[0]), number(w[1]),
+                                                  MILLISECONDS)),
+        "unlock", run(0, (lock, w) -> lock.unlock()),
+        "force", get(0, (lock, w) -> lock.forceUnlock()),
+        "locked", get(0, (lock, w) -> lock.isLocked()),
+        "holds", get(0, (lock, w) -> lock.getHoldCount()),
+        "ttl", get(0, (lock, w) -> lock.remainTimeToLive()));
+
+    // The fenced lock again, for those who want to know the token.
+    private static final Map<String, Verb<RFencedLock>> TOKEN = Map.of(
+        "lock", get(0, (lock, w) -> lock.lockAndGetToken()),
+        "lockfor", get(1, (lock, w) -> lock.lockAndGetToken(number(w[0]),
+                                                            MILLISECONDS)),
+        "try", get(0, (lock, w) -> lock.tryLockAndGetToken()),
+        "timed", get(2, (lock, w) -> lock.tryLockAndGetToken(
+                     number(w[0]), number(w[1]), MILLISECONDS)),
+        "get", get(0, (lock, w) -> lock.getToken()));
+
+    // A wait of 0 tries once, one of -1 has no end.
+    private static boolean acquire(RSemaphore sem, int n, long wait)
+            throws InterruptedException {
+        if (wait == 0)
+            return sem.tryAcquire(n);
+        if (wait > 0)
+            return sem.tryAcquire(n, Duration.ofMillis(wait));
+        sem.acquire(n);
+        return true;
+    }
+
+    private static final Map<String, Verb<RSemaphore>> SEM = Map.of(
+        "set", get(1, (sem, w) -> sem.trySetPermits(count(w[0]))),
+        "setfor", get(2, (sem, w) -> sem.trySetPermits(
+                      count(w[0]), Duration.ofMillis(number(w[1])))),
+        "acquire", get(2, (sem, w) -> acquire(sem, count(w[0]), number(w[1]))),
+        "release", run(1, (sem, w) -> sem.release(count(w[0]))),
+        "give", get(1, (sem, w) -> sem.releaseIfExists(count(w[0]))),
+        "add", run(1, (sem, w) -> sem.addPermits(count(w[0]))),
+        "drain", get(0, (sem, w) -> sem.drainPermits()),
+        "free", get(0, (sem, w) -> sem.availablePermits()),
+        "delete", get(0, (sem, w) -> sem.delete()));
+
+    // Ids, or null.  One alone is asked for in the way that older versions
+    // have too.
+    private static List<String> acquire(RPermitExpirableSemaphore sem, int n,
+                                        long wait, long lease)
+            throws InterruptedException {
+        if (n > 1 && wait < 0)
+            return sem.acquire(n, lease, MILLISECONDS);
+        if (n > 1)
+            return sem.tryAcquire(n, wait, lease, MILLISECONDS);
+        var id = wait < 0 ? sem.acquire(lease, MILLISECONDS) :
+                            sem.tryAcquire(wait, lease, MILLISECONDS);
+        return id == null ? List.of() : List.of(id);
+    }
+
+    private static void release(RPermitExpirableSemaphore sem, String ids) {
+        if (ids.contains(","))
+            sem.release(List.of(ids.split(",")));
+        else
+            sem.release(ids);
+    }
+
+    private static final Map<String, Verb<RPermitExpirableSemaphore>> PERMIT =
+        Map.ofEntries(
+            Map.entry("set", get(1, (sem, w) ->
+                sem.trySetPermits(count(w[0])))),
+            Map.entry("resize", run(1, (sem, w) ->
+                sem.setPermits(count(w[0])))),
+            Map.entry("add", run(1, (sem, w) -> sem.addPermits(count(w[0])))),
+            Map.entry("acquire", get(3, (sem, w) ->
+                acquire(sem, count(w[0]), number(w[1]), number(w[2])))),
+            Map.entry("release", run(1, (sem, w) -> release(sem, w[0]))),
+            Map.entry("tryrelease", get(1, (sem, w) ->
+                sem.tryRelease(w[0]))),
+            Map.entry("extend", get(2, (sem, w) ->
+                sem.updateLeaseTime(w[0], number(w[1]), MILLISECONDS))),
+            Map.entry("lease", get(1, (sem, w) -> sem.getLeaseTime(w[0]))),
+            Map.entry("free", get(0, (sem, w) -> sem.availablePermits())),
+            Map.entry("leased", get(0, (sem, w) -> sem.acquiredPermits())),
+            Map.entry("total", get(0, (sem, w) -> sem.getPermits())),
+            Map.entry("delete", get(0, (sem, w) -> sem.delete())));
+
+    private static final Map<String, Verb<RCountDownLatch>> LATCH = Map.of(
+        "set", get(1, (latch, w) -> latch.trySetCount(number(w[0]))),
+        "down", run(0, (latch, w) -> latch.countDown()),
+        "count", get(0, (latch, w) -> latch.getCount()),
+        "await", run(0, (latch, w) -> latch.await()),
+        "timed", get(1, (latch, w) -> latch.await(number(w[0]),
+                                                  MILLISECONDS)),
+        "delete", get(0, (latch, w) -> latch.delete()));
+
+    private static Map<String, Noun<?>> nouns(RedissonClient r) {
+        return Map.ofEntries(
+            Map.entry("lock", new Noun<>(r::getLock, LOCK)),
+            Map.entry("once", new Noun<>(n -> r.getNonReentrantLock(n), LOCK)),
+            Map.entry("fair", new Noun<>(r::getFairLock, LOCK)),
+            Map.entry("spin", new Noun<>(r::getSpinLock, LOCK)),
+            Map.entry("read", new Noun<>(
+                n -> r.getReadWriteLock(n).readLock(), LOCK)),
+            Map.entry("write", new Noun<>(
+                n -> r.getReadWriteLock(n).writeLock(), LOCK)),
+            Map.entry("fenced", new Noun<>(n -> r.getFencedLock(n), LOCK)),
+            Map.entry("token", new Noun<>(n -> r.getFencedLock(n), TOKEN)),
+            Map.entry("sem", new Noun<>(r::getSemaphore, SEM)),
+            Map.entry("permit", new Noun<>(
+                r::getPermitExpirableSemaphore, PERMIT)),
+            Map.entry("latch", new Noun<>(r::getCountDownLatch, LATCH)));
+    }
+
+    private static Map<String, Noun<?>> nouns;
+
+    // ---- lines -----------------------------------------------------------
 
     public static void main(String[] args) throws IOException {
         var in = new BufferedReader(
             new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (var line = in.readLine(); line != null && !line.equals("quit");
              line = in.readLine())
-            answer(line);
+            heed(line);
         if (redisson != null)
             redisson.shutdown(0, 2, TimeUnit.SECONDS);
         System.exit(0);
     }
 
-    private static void answer(String line) {
-        try {
-            var cut = (line + " ").indexOf(' ');
-            var rest = line.substring(Math.min(cut + 1, line.length()));
-            var said = obey(line.substring(0, cut), rest);
-            if (said != null)
-                OUT.println(said);
-        } catch (IllegalMonitorStateException e) {
-            OUT.println("NOT_OWNER");
-        } catch (Exception e) {
-            OUT.println("EXCEPTION " + e);
+    private static void heed(String line) {
+        var words = line.split(" ", 3);
+        if (words[0].equals("thread"))
+            workers.computeIfAbsent(words[1], Worker::new).lines.add(words[2]);
+        else
+            OUT.println(answer(line));
+    }
+
+    private static final class Worker extends Thread {
+        final LinkedBlockingQueue<String> lines = new LinkedBlockingQueue<>();
+
+        Worker(String name) {
+            super(name);
+            setDaemon(true);
+            start();
+        }
+
+        @Override public void run() {
+            while (true) {
+                try {
+                    OUT.println("#" + getName() + " " + answer(lines.take()));
+                } catch (InterruptedException e) {
+                    // it came too late for a line; the next one is waited for
+                }
+            }
         }
     }
 
-    private static String obey(String word, String rest) throws Exception {
-        switch (word) {
-        case "open":
-            return open(rest.split(" "));
-        case "lock":
-            redisson.getLock(rest).lock();
-            return "OK";
-        case "trylock":
-            return tryLock(rest.split(" ", 3));
-        case "unlock":
-            redisson.getLock(rest).unlock();
-            return "OK";
-        case "forceunlock":
-            return redisson.getLock(rest).forceUnlock() ? "OK" : "FREE";
-        case "fenced":
-            return "OK " + redisson.getFencedLock(rest).lockAndGetToken();
-        case "islocked":
-            return "OK " + (redisson.getLock(rest).isLocked() ? 1 : 0);
-        case "holdcount":
-            return "OK " + redisson.getLock(rest).getHoldCount();
-        case "wait":
-            new Thread(() -> enterAndLeave(rest)).start();
-            return null;
-        case "contend":
-            return contend(rest.split(" "));
-        default:
-            return "USAGE";
+    private static String answer(String line) {
+        try {
+            return inWords(obey(line.split(" ", 3)));
+        } catch (IllegalMonitorStateException e) {
+            return "NOT_OWNER";
+        } catch (InterruptedException e) {
+            return "INTERRUPTED";
+        } catch (NoSuchMethodError | NoClassDefFoundError e) {
+            return "CANNOT";
+        } catch (Exception e) {
+            return "EXCEPTION " + e.toString().replace('\n', ' ');
         }
+    }
+
+    private static String inWords(Object said) {
+        if (said instanceof Boolean)
+            return (boolean) said ? "YES" : "NO";
+        if (said instanceof List<?> ids)
+            return ids.isEmpty() ? "NO" :
+                String.join(",", ids.stream().map(Object::toString).toList());
+        return said == null ? "NO" : said.toString();
+    }
+
+    private static Object obey(String[] words) throws Exception {
+        switch (words[0]) {
+        case "open":
+            return open(words[1], words.length > 2 ? words[2] : "");
+        case "interrupt":
+            workers.get(words[1]).interrupt();
+            return "OK";
+        case "asleep":
+            return isAsleep(workers.get(words[1]));
+        case "contend":
+            return contend(words[1], words[2].split(" ", 4));
+        default:
+            return nouns.get(words[0]).obey(words[1], words[2]);
+        }
+    }
+
+    // A message that comes a moment earlier, between Redisson's last question
+    // and its sleep, may be lost on it.  It sleeps in a semaphore or in
+    // a latch of its own, or it spins; for an answer it waits elsewhere.  First
+    // where it is, then whether it sleeps: the other way round it might have
+    // woken up and gone there.
+    private static boolean isAsleep(Thread thread) {
+        var there = Stream.of(thread.getStackTrace()).anyMatch(
+            frame -> frame.getClassName().endsWith(".Semaphore") ||
+                frame.getClassName().endsWith(".ReclosableLatch") ||
+                frame.getMethodName().equals("sleep"));
+        var state = thread.getState();
+        return there && (state == Thread.State.WAITING ||
+                         state == Thread.State.TIMED_WAITING);
     }
 
     // Few threads and connections: it starts sooner.
-    private static String open(String[] words) {
-        var config = new Config().setThreads(2).setNettyThreads(2);
-        var key = "lease_ms=";
-        for (var word : words)
-            if (word.startsWith(key))
-                config.setLockWatchdogTimeout(
-                    Long.parseLong(word.substring(key.length())));
-        config.useSingleServer().setAddress(words[0])
+    private static String open(String uri, String settings) {
+        var config = new Config().setThreads(4).setNettyThreads(2);
+        for (var setting : settings.split(" ")) {
+            var value = setting.substring(setting.indexOf('=') + 1);
+            if (setting.startsWith("lease_ms="))
+                config.setLockWatchdogTimeout(number(value));
+            else if (setting.startsWith("fair_ms="))
+                config.setFairLockWaitTimeout(number(value));
+        }
+        config.useSingleServer().setAddress(uri)
             .setConnectionMinimumIdleSize(1)
             .setSubscriptionConnectionMinimumIdleSize(1);
         redisson = Redisson.create(config);
+        nouns = nouns(redisson);
         return "OK";
-    }
-
-    private static String tryLock(String[] words) throws InterruptedException {
-        var wait = Long.parseLong(words[0]);
-        var lease = Long.parseLong(words[1]);
-        var lock = redisson.getLock(words[2]);
-        if (lock.tryLock(wait, lease, TimeUnit.MILLISECONDS))
-            return "OK";
-        return wait == 0 ? "BUSY" : "TIMEOUT";
-    }
-
-    private static void enterAndLeave(String name) {
-        var lock = redisson.getLock(name);
-        lock.lock();
-        lock.unlock();
-        OUT.println("ENTERED");
     }
 
     // ---- the guarded counter ---------------------------------------------
 
-    private static String contend(String[] words) throws Exception {
+    private static String contend(String noun, String[] words)
+            throws Exception {
         var guarded = new Guarded(Path.of(words[0]));
-        var lock = redisson.getFencedLock(words[1]);
-        var threads = new Thread[Integer.parseInt(words[2])];
+        var lock = (RLock) nouns.get(noun).named.apply(words[3]);
+        var threads = new Thread[count(words[1])];
         for (int i = 0; i < threads.length; i++) {
             threads[i] = new Thread(
-                () -> guarded.enter(lock, Integer.parseInt(words[3])));
+                () -> guarded.enter(lock, count(words[2])));
             threads[i].start();
         }
         for (var thread : threads)
@@ -171,11 +375,14 @@ public final class Peer {
             INTS.getAndAdd(at, what, n);
         }
 
-        void enter(RFencedLock lock, int rounds) {
+        void enter(RLock lock, int rounds) {
             for (int i = 0; i < rounds; i++) {
                 try {
-                    var token = lock.lockAndGetToken();
-                    inside(token);
+                    if (lock instanceof RFencedLock fenced)
+                        ordered(fenced.lockAndGetToken());
+                    else
+                        lock.lock();
+                    inside();
                     lock.unlock();
                 } catch (RuntimeException e) {
                     count(FAILURES, 1);
@@ -183,11 +390,14 @@ public final class Peer {
             }
         }
 
-        private void inside(long token) {
-            if ((int) INTS.getAndAdd(at, INSIDE, 1) != 0)
-                count(OVERLAPS, 1);
+        private void ordered(long token) {
             if (token <= (long) LONGS.getAndSet(at, LAST_TOKEN, token))
                 count(DISORDERS, 1);
+        }
+
+        private void inside() {
+            if ((int) INTS.getAndAdd(at, INSIDE, 1) != 0)
+                count(OVERLAPS, 1);
             var seen = (long) LONGS.getVolatile(at, COUNTER);
             Thread.yield();
             LONGS.setVolatile(at, COUNTER, seen + 1);

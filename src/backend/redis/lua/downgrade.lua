@@ -7,4 +7,4 @@ if redis.call('hlen', KEYS[1]) == 1 then
 else
     redis.pcall('hset', KEYS[1], 'mode', 'read')
 end
-redis.pcall('publish', ARGV[2], '1')
+--! include tell_readers.lua

@@ -7,7 +7,7 @@
 local stood = redis.call('zrem', KEYS[2], ARGV[1])
 if redis.call('hdel', KEYS[1], ARGV[1]) == 0 then
     if stood == 1 and redis.call('hget', KEYS[1], 'mode') ~= 'write' then
-        redis.pcall('publish', ARGV[2], '1')
+        --! include tell_readers.lua
     end
     return stood
 end

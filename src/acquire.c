@@ -22,7 +22,8 @@ enum {
     FIRST_RETRY_MS = 20,  /* to a store in trouble, doubling */
     LAST_RETRY_MS = 1000, /* up to this */
     LOOK_AGAIN_MS = 5000, /* the longest sleep between two questions */
-    MORE_TOKENS = 32      /* reserved if somebody waits behind us */
+    TURNS_EACH = 16,      /* tokens reserved for each who waits behind us… */
+    TURNS_ALL = 128       /* …up to this: more would outrun the clock */
 };
 
 /* One acquire under way. */
@@ -143,6 +144,16 @@ static hf_time answer_by(const quest *q) {
     return hf__sooner(request, q->by > least ? q->by : least);
 }
 
+/* How often the lock may be handed over before it is given back. */
+static int turns_behind(const hf_waiter *me) {
+    int turns = 0;
+
+    for (const hf_waiter *w = me->next; w && w->lock && turns < TURNS_ALL;
+         w = w->next)
+        turns += TURNS_EACH;
+    return turns;
+}
+
 /* Takes what came unasked; otherwise makes ready to ask.  What comes from now
  * on is not missed. */
 static bool take_gift(quest *q) {
@@ -158,7 +169,7 @@ static bool take_gift(quest *q) {
     }
     q->me.granted = q->me.woken = q->me.refused = false;
     if (c->kind == HF_LOCK && q->me.lock)
-        c->block = q->me.next ? 1 + MORE_TOKENS : 1;
+        c->block = 1 + turns_behind(&q->me);
     pthread_mutex_unlock(&q->spot->mu);
     return granted;
 }

@@ -29,7 +29,7 @@
 
 enum {
     KEEP_PLACE_MS = 3000,      /* how often a waiting claim is kept in line */
-    TURNS = 32,                /* a hold is handed over within the process… */
+    TURNS = 128,               /* a hold is handed over within the process… */
     TURNS_NS = 5 * 1000 * 1000 /* …at most so often and for so long         */
 };
 
@@ -153,8 +153,10 @@ static void end(hf_keeper *k, hf_hold *h) {
 /* Wakes the clock thread only if it would sleep too long: with leases of
  * seconds that is once in a while, not once per lock. */
 static void look_by(hf_keeper *k, hf_time at) {
-    if (at < k->clock_until)
-        pthread_cond_signal(&k->clock_cond);
+    if (at >= k->clock_until)
+        return;
+    k->clock_until = at;
+    pthread_cond_signal(&k->clock_cond);
 }
 
 static void schedule(hf_keeper *k, hf_hold *h) {
@@ -344,6 +346,18 @@ static void act(hf_keeper *k, hf_hold *h, hf_time now) {
     schedule(k, h);
 }
 
+/* When to look next.  An alarm that is still to come stays, though what it was
+ * for may have gone: a lock that is taken and released all the time would set
+ * it again each time, and wake us for that. */
+static void set_alarm(hf_keeper *k, hf_time now) {
+    hf_time at = k->n ? k->heap[1]->due : HF_NEVER;
+
+    if (k->announce_at > now)
+        at = hf__sooner(at, k->announce_at);
+    if (k->clock_until <= now || at < k->clock_until)
+        k->clock_until = at;
+}
+
 static void *clock_run(void *arg) {
     hf_keeper *k = arg;
 
@@ -356,9 +370,7 @@ static void *clock_run(void *arg) {
         deliver_all(k);
         if (k->announce_at <= now)
             wake_renewer(k);
-        k->clock_until = k->n ? k->heap[1]->due : HF_NEVER;
-        if (k->announce_at > now)
-            k->clock_until = hf__sooner(k->clock_until, k->announce_at);
+        set_alarm(k, now);
         if (!k->stopping && !k->notices && k->clock_until > hf__now())
             hf__world->wait(&k->clock_cond, &k->mu, k->clock_until);
     }
@@ -684,7 +696,7 @@ static bool may_stay(const hf_hold *h) {
 
 bool hf__keeper_hand_over(hf_keeper *k, hf_hold *h) {
     hf_spot *spot = h->spot;
-    atomic_uint *bell = NULL;
+    hf_bells bells = {0};
 
     pthread_mutex_lock(&k->mu);
     pthread_mutex_lock(&spot->mu);
@@ -695,13 +707,14 @@ bool hf__keeper_hand_over(hf_keeper *k, hf_hold *h) {
         h->lock = next->lock;
         h->who = next->who;
         h->count = 1;
-        bell = hf__waiter_give(spot, h);
+        bells = hf__waiter_give(spot, h);
     }
     pthread_mutex_unlock(&spot->mu);
     pthread_mutex_unlock(&k->mu);
-    if (bell)
-        hf__waiter_ring(bell);
-    return bell != NULL;
+    if (!bells.given)
+        return false;
+    hf__bells_ring(bells);
+    return true;
 }
 
 bool hf__keeper_drop(hf_keeper *k, hf_hold *h, int *why) {

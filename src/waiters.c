@@ -142,13 +142,9 @@ void hf__spot_put(hf_spots *spots, hf_spot *spot) {
     destroy(spot);
 }
 
-void hf__waiter_ring(atomic_uint *bell) {
-    hf__world->unpark(bell, 1);
-}
-
 static void ring(hf_waiter *w) {
-    atomic_store(&w->bell, 1);
-    hf__waiter_ring(&w->bell);
+    atomic_store(&w->bell, HF_BELL_RUNG);
+    hf__world->unpark(&w->bell, 1);
 }
 
 static void wake(hf_waiter *w) {
@@ -241,26 +237,39 @@ static void unlink_waiter(hf_spot *spot, hf_waiter *w) {
 /* The bell is muffled before the mu is let go: what changes from then on rings
  * it. */
 bool hf__waiter_sleep(hf_spot *spot, hf_waiter *w, hf_time by) {
-    atomic_store(&w->bell, 0);
+    bool next = w->takes && spot->first == w;
+
+    atomic_store(&w->bell, HF_BELL_STILL);
     pthread_mutex_unlock(&spot->mu);
-    hf__world->park(&w->bell, 0, by);
-    if (atomic_load(&w->given))
+    if (next)
+        hf__world->linger(&w->bell, HF_BELL_STILL);
+    hf__world->park(&w->bell, HF_BELL_STILL, by);
+    if (atomic_load(&w->bell) == HF_BELL_GIVEN)
         return true;
     pthread_mutex_lock(&spot->mu);
-    if (!atomic_load(&w->given))
+    if (atomic_load(&w->bell) != HF_BELL_GIVEN)
         return false;
     pthread_mutex_unlock(&spot->mu);
     return true;
 }
 
-atomic_uint *hf__waiter_give(hf_spot *spot, hf_hold *h) {
-    hf_waiter *w = spot->first;
-    atomic_uint *bell = &w->bell;
+hf_bells hf__waiter_give(hf_spot *spot, hf_hold *h) {
+    hf_waiter *w = spot->first, *next = w->next;
+    hf_bells bells = {&w->bell, next ? &next->bell : NULL};
 
     unlink_waiter(spot, w);
-    atomic_store(&w->bell, 1);
-    atomic_store(&w->given, h);
-    return bell;
+    if (next)
+        atomic_store(&next->bell, HF_BELL_RUNG);
+    w->given = h;
+    atomic_store(&w->bell, HF_BELL_GIVEN);
+    return bells;
+}
+
+/* Whoever they belong to may be gone by now; then this wakes nobody. */
+void hf__bells_ring(hf_bells bells) {
+    hf__world->unpark(bells.given, 1);
+    if (bells.next)
+        hf__world->unpark(bells.next, 1);
 }
 
 void hf__waiter_leave(hf_spot *spot, hf_waiter *w) {

@@ -30,7 +30,7 @@ typedef struct hf_waiter {
     uint64_t above;  /* a grant with a token up to this is an old story */
     hf_mode mode;
     bool inside; /* reads beside its own writing: whoever waits, waits for it */
-    atomic_uint bell; /* rung (1) when something has changed for it */
+    atomic_uint bell; /* HF_BELL_…; slept on */
     bool woken;       /* the line moved since it was last cleared */
     bool cancelled;
     bool refused; /* it asked, was told no, and nothing has moved since */
@@ -45,8 +45,14 @@ typedef struct hf_waiter {
     bool takes;
     uint64_t who;
     hf_lock *lock;
-    _Atomic(hf_hold *) given; /* set last: from then on it may be gone */
+    hf_hold *given; /* if the bell says so */
 } hf_waiter;
+
+enum {
+    HF_BELL_STILL,
+    HF_BELL_RUNG, /* something has changed for it: look */
+    HF_BELL_GIVEN /* it is out of the queue with a hold, and may be gone */
+};
 
 /* The number of an owner whose grant has ended with the store's word, and its
  * token.  In a fair line the store calls a waiter by its number, so that a
@@ -103,9 +109,14 @@ void hf__waiter_leave(hf_spot *spot, hf_waiter *w);
 bool hf__waiter_sleep(hf_spot *spot, hf_waiter *w, hf_time by);
 
 /* Takes the first one, who takes, out of the queue with the hold in its hands.
- * The caller rings the bell with hf__waiter_ring when it has let the mu go. */
-atomic_uint *hf__waiter_give(hf_spot *spot, hf_hold *h);
-void hf__waiter_ring(atomic_uint *bell);
+ * The bells are its own and that of the next, who had better be awake when its
+ * turn comes; the caller rings them when it has let the mu go. */
+typedef struct hf_bells {
+    atomic_uint *given, *next; /* NULL: nobody */
+} hf_bells;
+
+hf_bells hf__waiter_give(hf_spot *spot, hf_hold *h);
+void hf__bells_ring(hf_bells bells);
 
 /* May it ask the store, as far as those before it are concerned? */
 bool hf__waiter_first(const hf_spot *spot, const hf_waiter *w);

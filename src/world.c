@@ -86,6 +86,24 @@ static void real_unpark(const atomic_uint *word, int n) {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
 }
 
+/* On one processor who waits keeps the other from changing it. */
+static void real_linger(const atomic_uint *word, unsigned seen) {
+    static atomic_int processors;
+    int looks = 200;
+
+    if (!atomic_load_explicit(&processors, memory_order_relaxed))
+        atomic_store(&processors, (int)sysconf(_SC_NPROCESSORS_ONLN));
+    if (atomic_load_explicit(&processors, memory_order_relaxed) < 2)
+        return;
+    while (looks-- > 0 &&
+           atomic_load_explicit(word, memory_order_acquire) == seen)
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#else
+        atomic_signal_fence(memory_order_seq_cst);
+#endif
+}
+
 static int real_dial(const struct sockaddr *addr, socklen_t len) {
     int fd =
         socket(addr->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -136,6 +154,7 @@ const hf_world hf__real_world = {
     .wait = real_wait,
     .park = real_park,
     .unpark = real_unpark,
+    .linger = real_linger,
     .dial = real_dial,
     .send = real_send,
     .recv = real_recv,

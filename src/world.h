@@ -45,6 +45,10 @@ typedef struct hf_world {
     void (*park)(atomic_uint *word, unsigned seen, hf_time by);
     void (*unpark)(const atomic_uint *word, int n);
 
+    /* Looks at *word for some microseconds while it is `seen`, without
+     * sleeping: the change is near, and to sleep and wake takes longer. */
+    void (*linger)(const atomic_uint *word, unsigned seen);
+
     /* Non-blocking, close-on-exec stream sockets.  Results as connect(2) and
      * friends; sending never raises SIGPIPE. */
     int (*dial)(const struct sockaddr *addr, socklen_t len); /* fd or -1 */

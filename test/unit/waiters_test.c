@@ -215,17 +215,17 @@ static void who_is_given_a_hold_is_out_of_the_queue(void **state) {
     hf_waiter a = waiter_via(0, HF_EXCLUSIVE);
     hf_waiter b = waiter_via(1, HF_EXCLUSIVE);
     hf_hold *hold = (hf_hold *)&a; /* looked at by nobody */
-    atomic_uint *bell;
 
     (void)state;
     assert_true(open_spot(HF_LOCK));
     hf__waiter_join(spot, &a);
     hf__waiter_join(spot, &b);
-    bell = hf__waiter_give(spot, hold);
-    hf__waiter_ring(bell);
+    hf__bells_ring(hf__waiter_give(spot, hold));
     assert_ptr_equal(a.given, hold);
     assert_ptr_equal(spot->first, &b);
-    assert_false(b.woken); /* it would ask for what is held */
+    assert_int_equal(b.bell,
+                     HF_BELL_RUNG); /* it is next, and had better be awake */
+    assert_false(b.woken);          /* but has nothing to ask for */
     assert_true(hf__waiter_first(spot, &b));
     close_spot();
 }

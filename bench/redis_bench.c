@@ -15,19 +15,13 @@
  * do, whoever asks.
  *
  *     redis_bench [--quick] [--unix] [--only pairs|far|many] [--threads N] */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,105 +30,18 @@
 
 #include "backend/redis/scripts.h"
 #include "delay.h"
+#include "figures.h"
+#include "server.h"
 
 enum { THREADS_MAX = 512, REPEATS_MAX = 9, MANY = 100000 };
 
 static int repeats = 9, cell_ms = 250, only_threads;
 static bool by_socket;
+static const bench_server *server;
 
 static void die(const char *what, const char *why) {
     fprintf(stderr, "redis_bench: %s: %s\n", what, why);
     exit(1);
-}
-
-static int64_t now_ns(void) {
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
-/* ---- a private server -------------------------------------------------- */
-
-static struct {
-    pid_t pid;
-    int port;
-    char dir[64], socket[96];
-} server;
-
-static void stop_server(void) {
-    char path[128];
-
-    if (!server.pid)
-        return;
-    kill(server.pid, SIGKILL);
-    waitpid(server.pid, NULL, 0);
-    unlink(server.socket);
-    snprintf(path, sizeof path, "%s/log", server.dir);
-    unlink(path);
-    rmdir(server.dir);
-}
-
-static void run_server(pid_t parent) {
-    char port[16], log[128];
-
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(1);
-    setsid(); /* as a service has it: its share of the processors is its own */
-    snprintf(port, sizeof port, "%d", server.port);
-    snprintf(log, sizeof log, "%s/log", server.dir);
-    execlp("redis-server", "redis-server", "--port", port, "--bind",
-           "127.0.0.1", "--unixsocket", server.socket, "--dir", server.dir,
-           "--logfile", log, "--save", "", "--maxclients", "2000", NULL);
-    _exit(127);
-}
-
-static bool answers(void) {
-    redisContext *rc = redisConnect("127.0.0.1", server.port);
-    redisReply *reply = rc && !rc->err ? redisCommand(rc, "PING") : NULL;
-    bool yes = reply && reply->type == REDIS_REPLY_STATUS;
-
-    if (reply)
-        freeReplyObject(reply);
-    if (rc)
-        redisFree(rc);
-    return yes;
-}
-
-static void start_server(void) {
-    pid_t parent = getpid();
-
-    server.port = 10000 + parent % 9000;
-    snprintf(server.dir, sizeof server.dir, "/tmp/hf-bench-XXXXXX");
-    if (!mkdtemp(server.dir))
-        die("mkdtemp", strerror(errno));
-    snprintf(server.socket, sizeof server.socket, "%s/redis", server.dir);
-    server.pid = fork();
-    if (server.pid == 0)
-        run_server(parent);
-    atexit(stop_server);
-    for (int i = 0; i < 500 && !answers(); i++)
-        usleep(10000);
-    if (!answers())
-        die("redis-server", "does not start; is it installed?");
-}
-
-/* User and system time of the server, in clock ticks. */
-static double server_ticks(void) {
-    char path[64], text[1024];
-    unsigned long user = 0, kernel = 0;
-    FILE *f;
-
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)server.pid);
-    f = fopen(path, "r");
-    if (f && fgets(text, sizeof text, f))
-        sscanf(strrchr(text, ')') + 2,
-               "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
-               &kernel);
-    if (f)
-        fclose(f);
-    return (double)(user + kernel);
 }
 
 /* ---- the contenders ---------------------------------------------------- */
@@ -164,8 +71,8 @@ struct worker {
 static hf_hashes hashes;
 
 static void bare_join(worker *w) {
-    w->redis = by_socket && w->by->port == server.port ?
-                   redisConnectUnix(server.socket) :
+    w->redis = by_socket && w->by->port == server->port ?
+                   redisConnectUnix(server->socket) :
                    redisConnect("127.0.0.1", w->by->port);
     if (!w->redis || w->redis->err)
         die("hiredis", w->redis ? w->redis->errstr : "out of memory");
@@ -177,7 +84,8 @@ static void bare_append(worker *w, int number, bool take) {
     const char *attempt[] = {"EVALSHA", hashes.of[HF_SCRIPT_LOCK_ATTEMPT],
                              "2",       name,
                              token,     "30000",
-                             owner,     floor};
+                             owner,     floor,
+                             "1"};
     const char *release[] = {"EVALSHA", hashes.of[HF_SCRIPT_LOCK_RELEASE],
                              "1",       name,
                              owner,     channel};
@@ -191,7 +99,7 @@ static void bare_append(worker *w, int number, bool take) {
     snprintf(channel, sizeof channel, "redisson_lock__channel:{%s}", name);
     snprintf(owner, sizeof owner, "00000000-0000-4000-8000-000000000000:%d%ld",
              number, w->pairs);
-    redisAppendCommandArgv(w->redis, take ? 8 : 6, take ? attempt : release,
+    redisAppendCommandArgv(w->redis, take ? 9 : 6, take ? attempt : release,
                            NULL);
 }
 
@@ -258,8 +166,8 @@ static hf_client *open_client(int port, int spin_us) {
     char uri[160];
 
     o.spin_us = spin_us;
-    if (by_socket && port == server.port)
-        snprintf(uri, sizeof uri, "redis+unix://%s", server.socket);
+    if (by_socket && port == server->port)
+        snprintf(uri, sizeof uri, "redis+unix://%s", server->socket);
     else
         snprintf(uri, sizeof uri, "redis://127.0.0.1:%d", port);
     if (hf_open(&client, uri, &o, &err) < 0)
@@ -310,12 +218,12 @@ static cell measure(const contender *by, int threads) {
     }
     pthread_barrier_wait(&gate);
     began = now_ns();
-    ticks = server_ticks();
+    ticks = server_ticks(server);
     nanosleep(&pause, NULL);
     atomic_store(&over, true);
     pthread_barrier_wait(&gate);
     took = now_ns() - began;
-    ticks = server_ticks() - ticks;
+    ticks = server_ticks(server) - ticks;
     for (int i = 0; i < threads; i++) {
         pthread_join(workers[i].thread, NULL);
         pairs += workers[i].pairs;
@@ -326,26 +234,6 @@ static cell measure(const contender *by, int threads) {
 }
 
 /* ---- a table ----------------------------------------------------------- */
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int n) {
-    qsort(values, (size_t)n, sizeof *values, by_value);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
-static void shuffle(int *order, int n) {
-    for (int i = n - 1; i > 0; i--) {
-        int k = rand() % (i + 1), was = order[i];
-
-        order[i] = order[k];
-        order[k] = was;
-    }
-}
 
 /* A row: the first contender is the measure.  goals: 0 where there is none. */
 static void row(const contender *by, int n, int threads, const double *goals) {
@@ -438,10 +326,10 @@ static void near_table(void) {
                                       {0, 0.85, 0, 0, 0},
                                       {0, 2.0, 0, 3.5, 0},
                                       {0, 3.5, 0, 5.0, 0}};
-    contender by[] = {bare(server.port), ours("holdfast", server.port, -1, 0),
-                      ours("spinning", server.port, 60, 0),
-                      ours("posted", server.port, 60, HF_POST_RELEASE),
-                      piped(server.port)};
+    contender by[] = {bare(server->port), ours("holdfast", server->port, -1, 0),
+                      ours("spinning", server->port, 60, 0),
+                      ours("posted", server->port, 60, HF_POST_RELEASE),
+                      piped(server->port)};
 
     table(by_socket ? "A pair of calls, by the server's socket" :
                       "A pair of calls, over the loopback",
@@ -452,7 +340,7 @@ static void far_table(void) {
     static const int threads[] = {1, 8, 64, 0};
     static const double goals[][5] = {
         {0, 0.95, 1.9}, {0, 0.95, 1.9}, {0, 0.95, 1.9}};
-    int port = delay_start(server.port, 1000);
+    int port = delay_start(server->port, 1000);
     contender by[] = {bare(port), ours("holdfast", port, -1, 0),
                       ours("posted", port, -1, HF_POST_RELEASE)};
 
@@ -482,7 +370,7 @@ static double cpu_seconds(void) {
 }
 
 static void hold_many(void) {
-    hf_client *client = open_client(server.port, -1);
+    hf_client *client = open_client(server->port, -1);
     static hf_lock *locks[MANY];
     struct timespec pause = {20, 0};
     long before = resident_kib(), held = 0;
@@ -540,8 +428,8 @@ int main(int argc, char **argv) {
     }
     if (hf__hash_scripts(&hashes, &err) < 0)
         die("scripts", err.text);
-    start_server();
-    hf_close(open_client(server.port, -1)); /* loads the scripts */
+    server = server_start();
+    hf_close(open_client(server->port, -1)); /* loads the scripts */
     if (!*only || strcmp(only, "many") == 0)
         many_table();
     if (!*only || strcmp(only, "pairs") == 0)

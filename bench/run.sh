@@ -5,6 +5,28 @@
 # counts; absolute times only show the scale.
 set -eu
 build=$1
+here=$(cd "$(dirname "$0")" && pwd)
+
+# Redisson's side is left out, and said to be, where Java or the registry is
+# missing.
+beside_redisson() {
+    folder=$build/bench/redisson
+    results=$build/bench/redisson.tsv
+    rc=0
+    "$here/redisson/build.sh" "$folder" >/dev/null || rc=$?
+    case $rc in
+    0) "$build/bench/redisson_bench" --redisson "$folder" --results "$results" ;;
+    77)
+        echo "Redisson: not measured, because $(cat "$folder/why")"
+        "$build/bench/redisson_bench" --results "$results"
+        ;;
+    *) return 1 ;;
+    esac
+    awk -f "$here/picture.awk" "$results" >"$build/bench/performance.svg"
+    echo
+    echo "as a picture: $build/bench/performance.svg"
+}
+
 echo "$("$build/holdfast" --version | head -n 1), $(nproc) cores, $(date -u +%F)"
 echo
 "$build/bench/start_bench" "$build/holdfast"
@@ -13,6 +35,8 @@ echo
 echo
 if [ -x "$build/bench/redis_bench" ] && command -v redis-server >/dev/null; then
     "$build/bench/redis_bench"
+    echo
+    beside_redisson
 else
     echo "redis: not measured, because redis-server or the redis store is missing"
 fi

@@ -11,23 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "figures.h"
 
 enum { ROUNDS = 301 };
 
 #define GOAL 4.0
 
-static double now_ms(void) {
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
-}
-
 static double run(char *const *argv) {
     extern char **environ;
-    double began = now_ms();
+    int64_t began = now_ns();
     int status;
     pid_t pid;
 
@@ -36,18 +30,7 @@ static double run(char *const *argv) {
         fprintf(stderr, "start_bench: %s failed\n", argv[0]);
         exit(1);
     }
-    return now_ms() - began;
-}
-
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *all) {
-    qsort(all, ROUNDS, sizeof *all, ascending);
-    return all[ROUNDS / 2];
+    return (double)(now_ns() - began) / 1e6;
 }
 
 int main(int argc, char **argv) {
@@ -76,10 +59,10 @@ int main(int argc, char **argv) {
         remove(side);
     }
     rmdir(dir);
-    ratio = median(a) / median(b);
+    ratio = median(a, ROUNDS) / median(b, ROUNDS);
     printf("start of the command, embedded store (medians of %d)\n", ROUNDS);
-    printf("  %-34s %8.2f ms\n", "flock x true", median(b));
-    printf("  %-34s %8.2f ms\n", "holdfast run x -- true", median(a));
+    printf("  %-34s %8.2f ms\n", "flock x true", median(b, ROUNDS));
+    printf("  %-34s %8.2f ms\n", "holdfast run x -- true", median(a, ROUNDS));
     printf("  %-34s %8.2f    goal <= %.1f  %s\n", "ratio", ratio, GOAL,
            ratio <= GOAL ? "met" : "NOT MET");
     return 0;

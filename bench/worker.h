@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * worker.h - threads of one process that take what they are told to take, as
+ * often as they can, between two lines of their input.
+ *
+ * A worker of ours and one of Redisson's (redisson/Bench.java) understand the
+ * same lines and say the same words:
+ *
+ *     open URI      OK VERSION
+ *     row KIND PROCESS THREADS SECTION_US PERMITS OWN NAME FILE
+ *                   READY, when every thread has taken it once; OWN is 1 when
+ *                   every thread has a name of its own, or 0
+ *     go            nothing
+ *     stop          DONE ALL COUNT...: how often it was taken in all and, by
+ *                   each thread, before the stop
+ *
+ * or FAILED and why.  KIND is lock, fair, read, semaphore or permit.  The end
+ * of the input is the end of the worker. */
+#ifndef HF_BENCH_WORKER_H
+#define HF_BENCH_WORKER_H
+
+#include <stdint.h>
+
+/* What the holders of an exclusive lock leave for each other, in a file that
+ * all workers share; the lock guards it.  Plain 64-bit words: Java knows it
+ * too. */
+typedef struct turns {
+    int64_t sections;   /* how often anybody was in                         */
+    int64_t last;       /* thread that was in before, of all processes; -1  */
+    int64_t handed;     /* went to another thread                           */
+    int64_t crossed;    /* went to another process                          */
+    int64_t since_ns;   /* when it crossed, by the monotonic clock; 0       */
+    int64_t longest_ns; /* stayed in one process while the other wanted it  */
+} turns;
+
+enum { WORKER_THREADS = 128 };
+
+int worker_main(void); /* reads stdin to its end */
+
+#endif

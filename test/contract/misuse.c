@@ -264,6 +264,7 @@ static int with_a_client_of_its_own(void) {
 
 void a_forked_child_owns_nothing_and_the_parent_keeps_all(void **state) {
     (void)state;
+    hf_test_need_fork();
     int status;
     hf_client *client = hf_contract_open(NULL);
     hf_lock *a = hf_test_lock(
@@ -312,6 +313,7 @@ static int with_numbers(hf_client *client, hf_semaphore *sem, hf_latch *latch) {
 
 void a_forked_child_leaves_numbers_alone(void **state) {
     (void)state;
+    hf_test_need_fork();
     int status;
     int64_t n = 0;
     hf_client *client = hf_contract_open(NULL);

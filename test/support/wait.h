@@ -56,6 +56,15 @@ void hf_test_breathe(void);
         }                                                                      \
     } while (0)
 
+/* For a child, forked beside threads, that allocates: malloc sees to it that
+ * this works, AddressSanitizer's does not, and the child hangs now and then. */
+#ifdef __SANITIZE_ADDRESS__
+#define hf_test_need_fork()                                                    \
+    hf_test_need(false, "AddressSanitizer does not survive fork beside threads")
+#else
+#define hf_test_need_fork() ((void)0)
+#endif
+
 /* A test that begins with something that may be missing, such as a server:
  *
  *     static void with_a_server(void **state) {

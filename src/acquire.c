@@ -306,6 +306,7 @@ static void install(quest *q) {
     hf_keeper *keeper = q->client->keeper;
 
     h->granted = q->asked;
+    h->doubted = q->doubt;
     if (h->lock->max_hold_ms)
         h->ends_at = q->asked + h->lock->max_hold_ms * HF_MS;
     if (q->brief)

@@ -27,6 +27,7 @@ struct hf_hold {
     int turns;            /* spot mu: how often it was handed over */
     hf_time granted;      /* when the store granted it */
     uint64_t above;       /* FAIR: the last token of the same number */
+    bool doubted;         /* some question for it may still be under way */
     atomic_int refs;
 
     /* Read by anybody, written under the keeper's mu. */

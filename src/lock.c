@@ -336,7 +336,7 @@ static void unlink_hold(hf_spot *spot, hf_hold *h, bool clean) {
     pthread_mutex_lock(&spot->mu);
     if (h->claim.rivals > 0 && spot->first)
         spot->polite_until = hf__now() + POLITE_NS;
-    if (clean && spot->kind == HF_FAIR)
+    if (clean && !h->doubted && spot->kind == HF_FAIR)
         hf__number_put(spot, (hf_number){h->claim.owner, h->claim.token});
     hf_hold **link = &spot->holds;
     while (*link != h)

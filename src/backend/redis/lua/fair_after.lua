@@ -4,12 +4,7 @@
 --          4 channel
 --   gives  1: left   0: the owner did not hold it
 -- As lock_after.lua; the first in line asks when that while is over.
-if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
-    return 0
-end
-if redis.pcall('hset', KEYS[1], ARGV[3], '1') == 1 then
-    redis.call('hdel', KEYS[1], ARGV[1])
-end
+--! include stand_in.lua
 redis.call('pexpire', KEYS[1], ARGV[2])
 local first = redis.call('lindex', KEYS[2], 0)
 redis.pcall('publish', first and ARGV[4] .. ':' .. first or ARGV[4], '0')

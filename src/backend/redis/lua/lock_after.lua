@@ -4,14 +4,7 @@
 --          4 channel
 --   gives  1: left   0: the owner did not hold it
 -- Who waits is woken to learn the new end: nothing tells of it when it comes.
--- Without memory for the stand-in the owner's own field stays: nobody can
--- tell the difference, because an owner never asks again.
-if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
-    return 0
-end
-if redis.pcall('hset', KEYS[1], ARGV[3], '1') == 1 then
-    redis.call('hdel', KEYS[1], ARGV[1])
-end
+--! include stand_in.lua
 redis.call('pexpire', KEYS[1], ARGV[2])
 redis.pcall('publish', ARGV[4], '0')
 return 1

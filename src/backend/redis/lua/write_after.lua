@@ -4,12 +4,7 @@
 --          4 channel
 --   gives  1: left   0: the owner did not hold it
 -- As lock_after.lua.  Who reads beside the writer keeps its lease.
-if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
-    return 0
-end
-if redis.pcall('hset', KEYS[1], ARGV[3], '1') == 1 then
-    redis.call('hdel', KEYS[1], ARGV[1])
-end
+--! include stand_in.lua
 if redis.call('hlen', KEYS[1]) == 2 or
    redis.call('pttl', KEYS[1]) < tonumber(ARGV[2]) then
     redis.call('pexpire', KEYS[1], ARGV[2])

@@ -68,7 +68,7 @@ struct worker {
     hf_lock *lock;
 };
 
-static hf_hashes hashes;
+static hf_scripts scripts;
 
 static void bare_join(worker *w) {
     w->redis = by_socket && w->by->port == server->port ?
@@ -81,12 +81,12 @@ static void bare_join(worker *w) {
 /* Puts one command into the output; `number` is that of the lock. */
 static void bare_append(worker *w, int number, bool take) {
     char name[32], token[64], channel[64], owner[64], floor[24];
-    const char *attempt[] = {"EVALSHA", hashes.of[HF_SCRIPT_LOCK_ATTEMPT],
+    const char *attempt[] = {"EVALSHA", scripts.hash[HF_SCRIPT_LOCK_ATTEMPT],
                              "2",       name,
                              token,     "30000",
                              owner,     floor,
                              "1"};
-    const char *release[] = {"EVALSHA", hashes.of[HF_SCRIPT_LOCK_RELEASE],
+    const char *release[] = {"EVALSHA", scripts.hash[HF_SCRIPT_LOCK_RELEASE],
                              "1",       name,
                              owner,     channel};
     struct timespec ts;
@@ -426,7 +426,7 @@ int main(int argc, char **argv) {
         else
             die(argv[i], "is not an option; see the head of the source");
     }
-    if (hf__hash_scripts(&hashes, &err) < 0)
+    if (hf__scripts_init(&scripts, &(hf_manner){0}, &err) < 0)
         die("scripts", err.text);
     server = server_start();
     hf_close(open_client(server->port, -1)); /* loads the scripts */

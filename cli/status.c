@@ -17,6 +17,8 @@ int status_of(int code) {
     case HF_ETIMEOUT:
     case HF_ECANCELLED:
         return EXIT_BUSY;
+    case HF_EREPLICAS:
+    case HF_EMINORITY:
     case HF_EDOWN:
     case HF_ESTARTING:
     case HF_EREAD_ONLY:

@@ -82,7 +82,9 @@ typedef struct hf_latch hf_latch;
     X(20, URI, MISUSE, "the address of the store cannot be used")              \
     X(21, NO_STORE, MISUSE, "this store is not part of this installation")     \
     X(22, CANNOT, MISUSE, "this store cannot do that")                         \
-    X(23, FORKED, MISUSE, "the client belongs to the parent process")
+    X(23, FORKED, MISUSE, "the client belongs to the parent process")          \
+    X(24, REPLICAS, NOT_DONE, "too few replicas confirmed it")                 \
+    X(25, MINORITY, NOT_DONE, "no majority of the servers granted it")
 
 enum hf_result {
 #define HF_X(number, name, class_, text) HF_E##name = -(number),
@@ -114,12 +116,14 @@ HF_API const char *hf_strerror(int code);   /* the general sentence        */
 /* What happened, for those who want to log it.  Fields that do not apply are
  * "" or 0. */
 typedef enum hf_event_kind {
-    HF_EVENT_GRANTED,   /* a lock was granted                              */
-    HF_EVENT_RELEASED,  /* it was released                                 */
-    HF_EVENT_RENEWED,   /* renewed again after it was in doubt             */
-    HF_EVENT_DOUBT,     /* a renewal failed; we go on trying               */
-    HF_EVENT_LOST,      /* a lock was lost                                 */
-    HF_EVENT_UNRELEASED /* a release failed; the lease will end it         */
+    HF_EVENT_GRANTED,    /* a lock was granted                             */
+    HF_EVENT_RELEASED,   /* it was released                                */
+    HF_EVENT_RENEWED,    /* renewed again after it was in doubt            */
+    HF_EVENT_DOUBT,      /* a renewal failed; we go on trying              */
+    HF_EVENT_LOST,       /* a lock was lost                                */
+    HF_EVENT_UNRELEASED, /* a release failed; the lease will end it        */
+    HF_EVENT_WEAKER      /* the store cannot give what a lock asks of it:
+                            no replicas are waited for.  Told once         */
 } hf_event_kind;
 
 typedef struct hf_event {
@@ -213,7 +217,15 @@ typedef struct hf_lock_options {
     int backoff_ms;     /* SPIN: its first pause, doubling (1)             */
     int max_backoff_ms; /* SPIN: its longest; the same as the first makes
                            it constant                     (128)           */
+    int replicas;       /* Redis: so many replicas must have confirmed each
+                           grant and each renewal: a number, HF_MAJORITY or
+                           HF_ALL of them                  (0)             */
 } hf_lock_options;
+
+/* Of the copies, the master's being one; and of the replicas that are known,
+ * also of those that are down. */
+#define HF_MAJORITY (-1)
+#define HF_ALL      (-2)
 
 #define HF_LOCK_OPTIONS_INIT                                                   \
     { .size = sizeof(hf_lock_options) }
@@ -406,10 +418,11 @@ HF_API int hf_list(hf_client *client, const char *name, hf_place_fn *fn,
 /* ---- the store itself -------------------------------------------------- */
 
 enum hf_ability {
-    HF_CAN_HOLD = 1,  /* the kind exists there                             */
-    HF_CAN_ORDER = 2, /* first come, first served                          */
-    HF_CAN_WAKE = 4,  /* a release wakes; otherwise it polls               */
-    HF_CAN_NOTICE = 8 /* a killed holder is noticed before its lease ends  */
+    HF_CAN_HOLD = 1,   /* the kind exists there                             */
+    HF_CAN_ORDER = 2,  /* first come, first served                          */
+    HF_CAN_WAKE = 4,   /* a release wakes; otherwise it polls               */
+    HF_CAN_NOTICE = 8, /* a killed holder is noticed before its lease ends */
+    HF_CAN_REPLICATE = 16 /* grants can wait for replicas                  */
 };
 
 HF_API unsigned hf_can(const hf_client *client, hf_kind kind);

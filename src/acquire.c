@@ -155,13 +155,13 @@ static int turns_behind(const hf_waiter *me) {
 }
 
 /* Takes what came unasked; otherwise makes ready to ask.  What comes from now
- * on is not missed. */
+ * on is not missed.  No replica confirmed a gift, so who wants that asks. */
 static bool take_gift(quest *q) {
     hf_claim *c = &q->hold->claim;
     bool granted;
 
     pthread_mutex_lock(&q->spot->mu);
-    granted = q->me.granted && hf__now() < q->me.until;
+    granted = q->me.granted && hf__now() < q->me.until && !c->replicas;
     if (granted) {
         q->asked = hf__now();
         q->brief = q->me.until;
@@ -203,6 +203,8 @@ bool hf__passing(int rc) {
     case HF_ESTARTING:
     case HF_EREAD_ONLY:
     case HF_ECROWDED:
+    case HF_EREPLICAS:
+    case HF_EMINORITY:
         return true;
     default:
         return false;

@@ -35,6 +35,10 @@ static void on_unreleased(void *core, const char *name, int code) {
     hf__client_event(core, HF_EVENT_UNRELEASED, name, 0, code);
 }
 
+static void on_weaker(void *core, const char *name, int code) {
+    hf__client_event(core, HF_EVENT_WEAKER, name, 0, code);
+}
+
 void hf__client_event(hf_client *client, hf_event_kind kind, const char *name,
                       uint64_t token, int code) {
     hf_event event = {.kind = kind,
@@ -123,6 +127,7 @@ static int configure(hf_client *client, const hf_uri *uri, hf_options o,
     client->host.woken = on_woken;
     client->host.granted = on_granted;
     client->host.unreleased = on_unreleased;
+    client->host.weaker = on_weaker;
     client->host.core = client;
     return HF_OK;
 }

@@ -29,6 +29,7 @@ struct hf_lock {
     int lease_ms, renew_ms; /* renew_ms 0: a fixed lease */
     int max_hold_ms;
     int backoff_ms, max_backoff_ms; /* SPIN */
+    int replicas;
 
     /* The keeper's mu. */
     hf_state_fn *on_state;

@@ -683,7 +683,8 @@ void hf__keeper_unwait(hf_keeper *k, hf_hold *h) {
  * owner loses nothing by not asking.  The tokens were reserved with the
  * grant. */
 static bool fits(const hf_hold *h, const hf_waiter *w) {
-    return w && w->takes && w->lock->lease_ms == h->claim.lease_ms &&
+    return w && w->takes && w->lock->replicas == h->claim.replicas &&
+           w->lock->lease_ms == h->claim.lease_ms &&
            w->lock->renew_ms == h->renew_ms && !w->lock->max_hold_ms;
 }
 

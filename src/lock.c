@@ -73,6 +73,10 @@ static int check_numbers(const hf_lock_options *o, hf_error *err) {
                         o->permits, kind_names[o->kind], MOST_PERMITS);
     if ((o->backoff_ms || o->max_backoff_ms) && o->kind != HF_SPIN)
         return hf__fail(err, HF_EUSAGE, "only a spin lock has a back-off");
+    if (o->replicas < HF_ALL)
+        return hf__fail(err, HF_EUSAGE,
+                        "%d replicas: say a number, HF_MAJORITY or HF_ALL",
+                        o->replicas);
     if (o->lease_ms && (o->watchdog_ms || o->renew_ms))
         return hf__fail(err, HF_EUSAGE,
                         "lease_ms is a fixed lease; with watchdog_ms or "
@@ -130,6 +134,7 @@ static int configure(hf_lock *lock, const hf_lock_options *o, hf_error *err) {
     lock->kind = o->kind;
     lock->flags = o->flags;
     lock->permits = o->permits ? o->permits : 1;
+    lock->replicas = o->replicas;
     if (o->kind == HF_PERMIT) /* two permits are not one permit twice */
         lock->flags |= HF_OWNER_HANDLE | HF_NO_REENTRY;
     if (lock->flags & HF_OWNER_HANDLE) /* apart from the numbers of threads */
@@ -156,6 +161,10 @@ int hf_lock_new(hf_lock **ret, hf_client *client, const char *name,
     if (!(hf_can(client, o.kind) & HF_CAN_HOLD))
         return hf__fail(err, HF_ECANNOT, "the store %s has no %s",
                         hf_store(client), kind_names[o.kind]);
+    if (o.replicas && !(hf_can(client, o.kind) & HF_CAN_REPLICATE))
+        return hf__fail(err, HF_ECANNOT,
+                        "the store %s has no replicas to wait for",
+                        hf_store(client));
     lock = calloc(1, sizeof *lock);
     if (!lock)
         return hf__fail_plain(err, HF_ENO_MEMORY);
@@ -258,6 +267,7 @@ static hf_hold *new_hold(hf_lock *lock, uint64_t who) {
     h->count = 1;
     h->renew_ms = lock->renew_ms;
     c->lease_ms = lock->lease_ms;
+    c->replicas = lock->replicas;
     set_owner(client, h);
     c->permits = lock->permits;
     c->writers_first = lock->flags & HF_WRITERS_FIRST;

@@ -72,6 +72,8 @@ typedef struct hf_claim {
     int block; /* LOCK: tokens wanted, the first for this grant, the rest for
                   those in this process it is handed on to; 0 means 1      */
     bool writers_first; /* READ: not while a WRITE of this sort waits      */
+    int replicas;       /* that must confirm a grant or renewal, or HF_MAJORITY,
+                     HF_ALL; else HF_EREPLICAS, and nothing is left of it  */
 
     /* Answered: set by the backend. */
     uint64_t token;      /* grant: above every earlier one of the name     */
@@ -136,6 +138,10 @@ typedef struct hf_host {
 
     /* A posted release failed for good. */
     void (*unreleased)(void *core, const char *name, int code);
+
+    /* The store cannot do what the claim on that name asks for, and goes on
+     * without it; `code` says what.  Callable as woken is. */
+    void (*weaker)(void *core, const char *name, int code);
 
     void *core;
 } hf_host;
@@ -233,7 +239,7 @@ struct hf_backend {
 
 /* What a module (a shared object holdfast-NAME.so) exports. */
 #define HF_MODULE_SYMBOL "hf_module_ops"
-#define HF_MODULE_ABI    2
+#define HF_MODULE_ABI    3
 typedef struct hf_module {
     int abi; /* HF_MODULE_ABI */
     const hf_backend_ops *ops;

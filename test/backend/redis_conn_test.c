@@ -119,15 +119,17 @@ static int teardown(void **state) {
 
 /* ---- short words for requests ------------------------------------------ */
 
-static hf_engine *engine(void) {
-    return ((hf_redis *)be)->engine;
+static hf_node *node(void) {
+    hf_topology *t = ((hf_redis *)be)->topology;
+
+    return t->ops->master(t, 0);
 }
 
 /* Echoes a text; the answer must be that text.  The result. */
 static int echo(const char *text, int ms, hf_error *err) {
     redisReply *reply;
-    int rc = hf__engine_ask(engine(), 2, (const char *const[]){"ECHO", text},
-                            &reply, hf__after_ms(ms), err);
+    int rc = hf__node_ask(node(), 2, (const char *const[]){"ECHO", text},
+                          &reply, hf__after_ms(ms), err);
 
     if (rc != HF_OK)
         return rc;
@@ -139,8 +141,8 @@ static int echo(const char *text, int ms, hf_error *err) {
 
 static int incr(const char *key, int ms, hf_error *err) {
     redisReply *reply;
-    int rc = hf__engine_ask(engine(), 2, (const char *const[]){"INCR", key},
-                            &reply, hf__after_ms(ms), err);
+    int rc = hf__node_ask(node(), 2, (const char *const[]){"INCR", key}, &reply,
+                          hf__after_ms(ms), err);
 
     if (rc == HF_OK)
         freeReplyObject(reply);

@@ -126,21 +126,19 @@ static int set_tls(hf_address *a, const hf_uri *uri, hf_error *err) {
     return set_verify(a, hf_uri_get(uri, "tls_verify"), err);
 }
 
-static int set_place(hf_address *a, const hf_uri *uri, hf_error *err) {
+static int set_place(hf_address *a, const hf_uri *uri, size_t i,
+                     hf_error *err) {
     bool local = strcmp(uri->scheme, "redis+unix") == 0;
-    const char *host = uri->n_hosts ? uri->hosts[0].host : NULL;
+    const hf_uri_host *at = i < uri->n_hosts ? &uri->hosts[i] : NULL;
+    const char *host = at ? at->host : NULL;
 
-    if (uri->n_hosts > 1)
-        return hf__fail(err, HF_EURI,
-                        "several hosts: plain redis:// is one server");
     if (local && (!uri->path || !*uri->path))
         return hf__fail(err, HF_EURI,
                         "no socket: write redis+unix:///run/redis.sock");
     if (local)
         return copy(&a->socket, uri->path) ? HF_OK :
                                              hf__fail_plain(err, HF_ENO_MEMORY);
-    a->port =
-        uri->n_hosts && uri->hosts[0].port ? uri->hosts[0].port : DEFAULT_PORT;
+    a->port = at && at->port ? at->port : DEFAULT_PORT;
     if (!copy(&a->host, host && *host ? host : "127.0.0.1"))
         return hf__fail_plain(err, HF_ENO_MEMORY);
     return set_db(a, uri->path, err);
@@ -164,19 +162,47 @@ static int set_where(hf_address *a, hf_error *err) {
     return hf__fail_plain(err, HF_ENO_MEMORY);
 }
 
-int hf__address_new(hf_address **ret, const hf_uri *uri, hf_error *err) {
+int hf__address_new(hf_address **ret, const hf_uri *uri, size_t i,
+                    hf_error *err) {
     hf_address *a = calloc(1, sizeof *a);
     int rc;
 
     if (!a)
         return hf__fail_plain(err, HF_ENO_MEMORY);
-    rc = set_place(a, uri, err);
+    rc = set_place(a, uri, i, err);
     if (rc == HF_OK)
         rc = set_db(a, hf_uri_get(uri, "db"), err);
     if (rc == HF_OK)
         rc = set_tls(a, uri, err);
     if (rc == HF_OK)
         rc = set_credentials(a, uri, err);
+    if (rc == HF_OK)
+        rc = set_where(a, err);
+    if (rc == HF_OK)
+        *ret = a;
+    else
+        hf__address_free(a);
+    return rc;
+}
+
+int hf__address_at(hf_address **ret, const hf_address *like, const char *host,
+                   int port, hf_error *err) {
+    hf_address *a = calloc(1, sizeof *a);
+    int rc = HF_OK;
+
+    if (!a)
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    a->port = port;
+    a->db = like->db;
+    a->tls = like->tls;
+    a->tls_verify = like->tls_verify;
+    if (!copy(&a->host, host) || !copy(&a->user, like->user) ||
+        !copy(&a->password, like->password) ||
+        !copy(&a->tls_ca, like->tls_ca) ||
+        !copy(&a->tls_cert, like->tls_cert) ||
+        !copy(&a->tls_key, like->tls_key) ||
+        !copy(&a->tls_server_name, like->tls_server_name))
+        rc = hf__fail_plain(err, HF_ENO_MEMORY);
     if (rc == HF_OK)
         rc = set_where(a, err);
     if (rc == HF_OK)

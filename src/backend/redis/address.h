@@ -26,9 +26,15 @@ typedef struct hf_address {
     char *where; /* all of it as a URI, without the password */
 } hf_address;
 
-/* HF_EURI: a parameter makes no sense; HF_EAUTH: the password file cannot be
- * read. */
-int hf__address_new(hf_address **ret, const hf_uri *uri, hf_error *err);
+/* Of the i-th host.  HF_EURI: a parameter makes no sense; HF_EAUTH: the
+ * password file cannot be read. */
+int hf__address_new(hf_address **ret, const hf_uri *uri, size_t i,
+                    hf_error *err);
+
+/* Another server of the same sort, reached with the same credentials and
+ * rules. */
+int hf__address_at(hf_address **ret, const hf_address *like, const char *host,
+                   int port, hf_error *err);
 void hf__address_free(hf_address *a);
 
 #endif

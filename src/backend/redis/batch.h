@@ -13,6 +13,10 @@
 
 #include "../../../include/holdfast/backend.h"
 
+/* HF_UNSENT: the connection broke, and our request certainly had not left.
+ * HF_NO_WAIT: in place of a number of replicas; see link.h. */
+enum { HF_UNSENT = 2, HF_NO_WAIT = -1 };
+
 /* A request nobody waits for.  It is sent again on a new connection until it
  * is answered or pointless. */
 typedef struct hf_post {
@@ -24,9 +28,19 @@ typedef struct hf_post {
     redisReply *reply; /* when settled; NULL: it never was answered  */
 } hf_post;
 
+/* What a thread asks for: commands that belong together. */
+typedef struct hf_request {
+    const char *bytes;
+    size_t len;
+    size_t n;     /* commands in it, and so many replies                */
+    int replicas; /* 0, or so many must confirm what it wrote           */
+} hf_request;
+
+/* One reply that is to come. */
 typedef struct hf_slot {
     hf_post *post; /* NULL: a thread asks                            */
     size_t at;     /* where its bytes begin                          */
+    int replicas;  /* it is the WAIT for so many, for all before it  */
     bool gone;     /* withdrawn before it was sent: no reply         */
     redisReply *reply;
 } hf_slot;
@@ -55,11 +69,19 @@ hf_batch *hf__batch_new(void);
 hf_batch *hf__batch_keep(hf_batch *b);
 void hf__batch_put(hf_batch *b);
 
-/* Adds a request.  False: out of memory. */
-bool hf__batch_add(hf_batch *b, const char *bytes, size_t len, hf_post *post);
+/* Adds a post.  False: out of memory. */
+bool hf__batch_add_post(hf_batch *b, hf_post *post);
 
-/* Takes a request out again, of which nothing was sent. */
-void hf__batch_withdraw(hf_batch *b, size_t i);
+/* Adds a request; its replies come from *first on.  Those who want as many
+ * replicas share one WAIT of so many ms, behind the last of them. */
+bool hf__batch_add(hf_batch *b, const hf_request *q, int wait_ms,
+                   size_t *first);
+
+/* Takes a request of n commands out again, of which nothing was sent. */
+void hf__batch_withdraw(hf_batch *b, size_t first, size_t n);
+
+/* The reply to the WAIT behind the slot; NULL: there is none. */
+const redisReply *hf__batch_wait(const hf_batch *b, size_t slot);
 
 /* Once true, replies may be fetched. */
 bool hf__batch_is_done(hf_batch *b);

@@ -138,7 +138,7 @@ static int answer(hf_redis *r, hf_claim *c, const struct op *op,
     if (reply->type == REDIS_REPLY_NIL && op->none)
         return hf__fail(err, op->none, "\"%.128s\" is not set", c->name);
     if (reply->type != REDIS_REPLY_INTEGER)
-        return hf__reply_odd(err, r->server.address->where);
+        return hf__reply_odd(err, r->topology->where);
     *value = reply->integer;
     return HF_OK;
 }
@@ -150,13 +150,13 @@ static int ask(hf_redis *r, hf_claim *c, hf_script script, const struct op *op,
     int rc;
 
     spell(r, &q, c, op, *value);
-    rc = hf__engine_call(r->engine,
-                         &(hf_call){.script = script,
-                                    .name = c->name,
-                                    .n_keys = q.n_keys,
-                                    .argc = q.argc,
-                                    .argv = q.argv},
-                         &reply, by, err);
+    rc = hf__topology_call(r->topology,
+                           &(hf_call){.script = script,
+                                      .name = c->name,
+                                      .n_keys = q.n_keys,
+                                      .argc = q.argc,
+                                      .argv = q.argv},
+                           &reply, by, err);
     if (rc == HF_OK) {
         rc = answer(r, c, op, reply, value, err);
         freeReplyObject(reply);
@@ -178,8 +178,8 @@ static int last_token(hf_redis *r, const hf_claim *c, int64_t *value,
     int rc;
 
     hf__key_token(key, c->name);
-    rc = hf__engine_ask(r->engine, 2, (const char *const[]){"GET", key}, &reply,
-                        by, err);
+    rc = hf__topology_ask(r->topology, key, 2,
+                          (const char *const[]){"GET", key}, &reply, by, err);
     if (rc != HF_OK)
         return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;
     *value = reply->str ? strtoll(reply->str, NULL, 10) : 0;

@@ -5,6 +5,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../err.h"
 #include "../../world.h"
@@ -14,9 +15,10 @@
 enum { LINKS_MAX = 4 };
 
 struct hf_engine {
+    hf_engine_needs needs;
     hf_server *server;
-    hf_link *links[LINKS_MAX];
-    unsigned n_links;
+    hf_link *links[LINKS_MAX + 1]; /* the last is for those who wait for */
+    unsigned n_links, n_all;       /* replicas, and counts in n_all only */
     hf_poster *poster;
     atomic_uint callers;
     atomic_bool widening;  /* somebody opens another link */
@@ -96,22 +98,32 @@ static hf_link *choose(hf_engine *e, const char *name, hf_time by) {
 
 /* ---- asking ------------------------------------------------------------ */
 
-static int send_and_wait(hf_engine *e, const char *name, const char *bytes,
-                         size_t len, redisReply **ret, hf_time by,
-                         hf_error *err) {
+static hf_link *link_for(hf_engine *e, const char *name, int replicas,
+                         hf_time by) {
+    hf_link *bound;
+
+    if (!replicas)
+        return choose(e, name, by);
+    bound = hf__poster_link(e->poster, name);
+    return bound ? bound : e->links[e->n_links];
+}
+
+/* A request by a link that its name decides. */
+static int send_by(hf_engine *e, const char *name, const hf_request *q,
+                   redisReply **replies, int *acks, hf_time by, hf_error *err) {
     int rc;
 
     by = hf__sooner(by, hf__after_ms(e->server->host->timeout_ms));
     atomic_fetch_add_explicit(&e->callers, 1, memory_order_relaxed);
-    do
-        rc = hf__link_ask(choose(e, name, by), bytes, len, ret, by, err);
-    while (rc == HF_UNSENT && hf__now() < by);
+    rc = hf__link_ask(link_for(e, name, q->replicas, by), q, replies, acks, by,
+                      err);
     atomic_fetch_sub_explicit(&e->callers, 1, memory_order_relaxed);
-    if (rc == HF_UNSENT)
-        rc = hf__fail(err, HF_EDOWN,
-                      "%s: the connection broke before the request was sent",
-                      e->server->address->where);
     return rc;
+}
+
+int hf__engine_send(hf_engine *e, const hf_request *q, redisReply **replies,
+                    hf_time by, hf_error *err) {
+    return send_by(e, NULL, q, replies, NULL, by, err);
 }
 
 int hf__engine_ask(hf_engine *e, int argc, const char *const *argv,
@@ -123,41 +135,85 @@ int hf__engine_ask(hf_engine *e, int argc, const char *const *argv,
     if (p.failed)
         rc = hf__fail_plain(err, HF_ENO_MEMORY);
     else
-        rc = send_and_wait(e, NULL, p.bytes, p.len, ret, by, err);
+        rc = hf__engine_send(e, &(hf_request){p.bytes, p.len, .n = 1}, ret, by,
+                             err);
     hf__pipe_free(&p);
-    if (rc == HF_OK && (*ret)->type == REDIS_REPLY_ERROR) {
-        rc = hf__reply_fail(err, *ret, e->server->address->where, NULL);
-        freeReplyObject(*ret);
-    }
     return rc;
 }
 
 /* ---- scripts ----------------------------------------------------------- */
 
+/* A server that knows no WAIT, as some managed ones do not: the lock is as
+ * good as one that did not ask for it, and its user is told. */
+static bool are_enough(hf_engine *e, const hf_call *call, int wanted,
+                       int acks) {
+    const hf_host *host = e->server->host;
+
+    if (acks != HF_NO_WAIT)
+        return acks >= wanted;
+    if (!atomic_exchange(&e->server->without_wait, true) && host->weaker)
+        host->weaker(host->core, call->name ? call->name : "", HF_EREPLICAS);
+    return true;
+}
+
 static int call_once(hf_engine *e, const hf_call *call, bool whole,
                      redisReply **ret, hf_time by, hf_error *err) {
-    size_t len;
-    char *command = hf__script_command(&e->server->hashes, call, whole, &len);
-    int rc;
+    hf_request q = {.n = 1};
+    int acks = 0, rc;
+    char *command = hf__script_command(e->server->scripts, call, whole, &q.len);
 
     if (!command)
         return hf__fail_plain(err, HF_ENO_MEMORY);
-    rc = send_and_wait(e, call->name, command, len, ret, by, err);
+    q.bytes = command;
+    if (call->replicas && !atomic_load(&e->server->without_wait))
+        q.replicas = hf__server_quorum(e->server, call->replicas);
+    rc = send_by(e, call->name, &q, ret, &acks, by, err);
+    if (call->replicas)
+        *call->confirmed = are_enough(e, call, q.replicas, acks);
     free(command);
     return rc;
 }
 
-int hf__engine_call(hf_engine *e, const hf_call *call, redisReply **ret,
-                    hf_time by, hf_error *err) {
-    int rc = call_once(e, call, false, ret, by, err);
+/* ASKING is good for one command, so that there is no second try by the
+ * hash. */
+static int call_asking(hf_engine *e, const hf_call *call, redisReply **ret,
+                       hf_time by, hf_error *err) {
+    static const char asking[] = "*1\r\n$6\r\nASKING\r\n";
+    redisReply *replies[2];
+    hf_request q = {.n = 2};
+    size_t len;
+    char *command = hf__script_command(e->server->scripts, call, true, &len);
+    char *both = command ? malloc(sizeof asking - 1 + len) : NULL;
+    int rc;
 
+    if (both) {
+        memcpy(both, asking, sizeof asking - 1);
+        memcpy(both + sizeof asking - 1, command, len);
+        q.bytes = both;
+        q.len = sizeof asking - 1 + len;
+        rc = send_by(e, call->name, &q, replies, NULL, by, err);
+    } else {
+        rc = hf__fail_plain(err, HF_ENO_MEMORY);
+    }
+    if (rc == HF_OK) {
+        freeReplyObject(replies[0]);
+        *ret = replies[1];
+    }
+    free(command);
+    free(both);
+    return rc;
+}
+
+int hf__engine_run(hf_engine *e, const hf_call *call, bool asking,
+                   redisReply **ret, hf_time by, hf_error *err) {
+    int rc;
+
+    if (asking)
+        return call_asking(e, call, ret, by, err);
+    rc = call_once(e, call, false, ret, by, err);
     if (rc == HF_OK && hf__reply_is(*ret, "NOSCRIPT")) {
         freeReplyObject(*ret);
         rc = call_once(e, call, true, ret, by, err);
-    }
-    if (rc == HF_OK && (*ret)->type == REDIS_REPLY_ERROR) {
-        rc = hf__reply_fail(err, *ret, e->server->address->where, call->name);
-        freeReplyObject(*ret);
     }
     return rc;
 }
@@ -178,7 +234,9 @@ void hf__engine_set_clock(hf_engine *e, hf_time by) {
 
 int hf__engine_post(hf_engine *e, const hf_call *call, hf_time until,
                     hf_error *err) {
-    return hf__poster_release(e->poster, call, choose(e, NULL, 0), until, err);
+    hf_link *link = call->replicas ? e->links[e->n_links] : choose(e, NULL, 0);
+
+    return hf__poster_release(e->poster, call, link, until, err);
 }
 
 /* ---- life -------------------------------------------------------------- */
@@ -203,33 +261,35 @@ static int make_links(hf_engine *e, hf_error *err) {
                            .open_arg = e->server,
                            .settled = hf__poster_settled,
                            .settled_arg = e->poster,
-                           .where = e->server->address->where,
+                           .where = e->server->where,
+                           .once = e->needs.once,
+                           .wait_ms = e->needs.wait_ms,
                            .timeout_ms = host->timeout_ms,
                            .spin_us = cores > 1 ? host->spin_us : 0,
                            .callers = &e->callers};
 
-    while (e->n_links < (cores < LINKS_MAX ? cores : LINKS_MAX)) {
-        int rc = hf__link_new(&e->links[e->n_links], &needs, err);
+    e->n_links = cores < LINKS_MAX ? cores : LINKS_MAX;
+    while (e->n_all <= e->n_links) {
+        int rc = hf__link_new(&e->links[e->n_all], &needs, err);
         if (rc < 0)
             return rc;
-        e->n_links++;
+        e->n_all++;
     }
     return HF_OK;
 }
 
-int hf__engine_new(hf_engine **ret, hf_server *server, hf_time by,
+int hf__engine_new(hf_engine **ret, const hf_engine_needs *needs,
                    hf_error *err) {
     hf_engine *e = calloc(1, sizeof *e);
     int rc;
 
     if (!e)
         return hf__fail_plain(err, HF_ENO_MEMORY);
-    e->server = server;
-    rc = hf__poster_new(&e->poster, server, e->links, &e->n_links, err);
+    e->needs = *needs;
+    e->server = needs->server;
+    rc = hf__poster_new(&e->poster, &e->needs, e->links, &e->n_all, err);
     if (rc == HF_OK)
         rc = make_links(e, err);
-    if (rc == HF_OK)
-        rc = hf__link_up(e->links[0], true, by, err);
     if (rc == HF_OK)
         *ret = e;
     else
@@ -237,16 +297,25 @@ int hf__engine_new(hf_engine **ret, hf_server *server, hf_time by,
     return rc;
 }
 
+int hf__engine_up(hf_engine *e, hf_time by, hf_error *err) {
+    return hf__link_up(e->links[0], true, by, err);
+}
+
+void hf__engine_cut(hf_engine *e) {
+    for (unsigned i = 0; i < e->n_all; i++)
+        hf__link_cut(e->links[i]);
+}
+
 void hf__engine_free(hf_engine *e, bool forked) {
     if (!e)
         return;
-    for (unsigned i = 0; forked && i < e->n_links; i++)
+    for (unsigned i = 0; forked && i < e->n_all; i++)
         hf__link_forget(e->links[i]);
     if (forked)
         return;
     if (e->poster)
         hf__poster_stop(e->poster);
-    for (unsigned i = 0; i < e->n_links; i++)
+    for (unsigned i = 0; i < e->n_all; i++)
         hf__link_free(e->links[i]);
     hf__poster_free(e->poster);
     free(e);

@@ -4,29 +4,56 @@
  *
  * As many links as there are cores, at most four, opened when the others are
  * busy.  A thread keeps to its link, takes an idle one if that is busy, and
- * joins the others on the first when there are many. */
+ * joins the others on the first when there are many.  Requests that wait for
+ * replicas have a link of their own: WAIT holds up all that comes behind. */
 #ifndef HF_REDIS_ENGINE_H
 #define HF_REDIS_ENGINE_H
 
+#include "batch.h"
 #include "server.h"
 
 typedef struct hf_engine hf_engine;
 
-/* Connects once. */
-int hf__engine_new(hf_engine **ret, hf_server *server, hf_time by,
+/* What becomes of a posted release that its server will not carry out because
+ * the name has moved: sends it where it belongs.  The poster's thread. */
+typedef int hf_stray_fn(void *arg, const hf_call *call, hf_time by,
+                        hf_error *err);
+
+typedef struct hf_engine_needs {
+    hf_server *server;
+    bool once;          /* a server that cannot be reached is told of at once */
+    int wait_ms;        /* for replicas                             */
+    hf_stray_fn *stray; /* NULL: nothing moves                      */
+    void *stray_arg;
+} hf_engine_needs;
+
+/* Connects with the first request, or with hf__engine_up. */
+int hf__engine_new(hf_engine **ret, const hf_engine_needs *needs,
                    hf_error *err);
 
 /* Waits a moment for what was posted; after `forked` only closes. */
 void hf__engine_free(hf_engine *e, bool forked);
 
+/* Tries to connect, once. */
+int hf__engine_up(hf_engine *e, hf_time by, hf_error *err);
+
+/* Breaks all connections; see hf__link_cut. */
+void hf__engine_cut(hf_engine *e);
+
+/* Sends commands that belong together; the replies, errors among them, are
+ * yours.  HF_EDOUBT: no answer.  HF_UNSENT: it certainly did not leave, and
+ * err says why. */
+int hf__engine_send(hf_engine *e, const hf_request *q, redisReply **replies,
+                    hf_time by, hf_error *err);
+
 /* A plain command. */
 int hf__engine_ask(hf_engine *e, int argc, const char *const *argv,
                    redisReply **ret, hf_time by, hf_error *err);
 
-/* Runs a script.  OK: *ret is yours, and no error.  HF_EDOUBT: no answer;
- * otherwise err says why it certainly was not done. */
-int hf__engine_call(hf_engine *e, const hf_call *call, redisReply **ret,
-                    hf_time by, hf_error *err);
+/* Runs a script; `asking`: with ASKING and the text in front of it, for a name
+ * that is on its way to this server. */
+int hf__engine_run(hf_engine *e, const hf_call *call, bool asking,
+                   redisReply **ret, hf_time by, hf_error *err);
 
 /* Posts a release; see hf__poster_release.  Until it is answered, requests for
  * the name take the same way behind it. */

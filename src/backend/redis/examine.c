@@ -14,6 +14,7 @@
 
 typedef struct report {
     hf_redis *redis;
+    hf_node *node;
     const char *info; /* "" if we may not ask */
     hf_fact_fn *fn;
     void *arg;
@@ -108,7 +109,7 @@ static void persistence(report *p) {
 }
 
 static void transport(report *p) {
-    hf_address *a = p->redis->server.address;
+    hf_address *a = p->node->server.target.address;
 
     if (!a->tls)
         say(p, a->socket ? HF_GOOD : HF_FACT, "transport",
@@ -126,7 +127,7 @@ static void transport(report *p) {
 }
 
 static void clocks(report *p) {
-    int64_t theirs = hf__server_clock_us(&p->redis->server.clock);
+    int64_t theirs = hf__server_clock_us(&p->node->server.clock);
     int64_t off = (theirs - hf__world->wall_us()) / 1000;
     char text[96];
 
@@ -148,7 +149,7 @@ static void messages(report *p, hf_time by) {
 
     hf__key_channel(channel, "holdfast:probe");
     HF_PIPE(&pipe, "SUBSCRIBE", channel);
-    rc = hf__server_dial(&p->redis->server, &conn, by, &err);
+    rc = hf__server_dial(&p->node->server, &conn, by, &err);
     if (rc == HF_OK && !pipe.failed)
         rc = hf__conn_ask(conn, pipe.bytes, pipe.len, &reply, 1, by, &err);
     hf__pipe_free(&pipe);
@@ -174,10 +175,11 @@ static void guarantee(report *p) {
 
 int hf__redis_examine(hf_backend *be, hf_fact_fn *fn, void *arg, hf_time by,
                       hf_error *err) {
-    report p = {(hf_redis *)be, "", fn, arg};
+    hf_topology *t = ((hf_redis *)be)->topology;
+    report p = {(hf_redis *)be, t->ops->master(t, 0), "", fn, arg};
     redisReply *reply = NULL;
-    int rc = hf__engine_ask(p.redis->engine, 1, (const char *const[]){"INFO"},
-                            &reply, by, err);
+    int rc =
+        hf__node_ask(p.node, 1, (const char *const[]){"INFO"}, &reply, by, err);
 
     if (rc != HF_OK && rc != HF_EFORBIDDEN)
         return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;

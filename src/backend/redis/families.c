@@ -23,6 +23,7 @@ enum word {
     MARKER,   /* holdfast_request:{name}:nonce                     */
     LEASED,   /* {name}:timeout                                    */
     SPENT,    /* markers to be deleted, none or a few              */
+    ERA,      /* where there is a lock delay, last of the keys; in no plan */
     /* arguments */
     FIRST_ARGUMENT,
     LEASE = FIRST_ARGUMENT, /* in ms                               */
@@ -165,8 +166,13 @@ static const char *client_of(const hf_asking *a) {
     return a->redis->base.host->identity.client;
 }
 
+/* Where the server can change, the script asks the one it runs on: an estimate
+ * from another's clock, or one made before the change, could be below a token
+ * that was granted and forgotten. */
 static char *spell_floor(char *to, const hf_asking *a) {
-    int64_t us = hf__server_clock_us(&a->redis->server.clock);
+    hf_server_clock *clock =
+        hf__topology_clock(a->redis->topology, a->claim->name);
+    int64_t us = clock ? hf__server_clock_us(clock) : 0;
 
     *to = '\0';
     return us > 0 ? hf__decimal(to, (uint64_t)us) : to;
@@ -227,6 +233,8 @@ static char *spell_word(enum word word, const hf_asking *a, char *to) {
         return hf__key_leased(to, c->name);
     case PERMITS:
         return hf__decimal(to, c->permits > 0 ? (uint64_t)c->permits : 0);
+    case ERA:
+        return hf__topology_era(a->redis->topology, c->name, to);
     case GRANTED:
         return stpcpy(to, c->place & HF_PLACE_GRANTED ? "1" : "");
     case NAME:
@@ -275,10 +283,18 @@ static void spell(hf_spelling *s, enum word word, const hf_asking *a) {
     }
 }
 
-/* For every request, so without printf. */
+/* For every request, so without printf.  The era comes behind the last key. */
 void hf__spell(hf_spelling *s, const hf_plan *plan, const hf_asking *a) {
+    bool era =
+        a->redis->topology->lock_delay && hf__script_grants(plan->script);
+
     s->argc = s->n_keys = 0;
     for (int i = 0; i < HF_WORDS_MAX && plan->words[i]; i++) {
+        if (era && plan->words[i] >= FIRST_ARGUMENT) {
+            spell(s, ERA, a);
+            s->n_keys = s->argc;
+            era = false;
+        }
         spell(s, plan->words[i], a);
         if (plan->words[i] < FIRST_ARGUMENT)
             s->n_keys = s->argc;

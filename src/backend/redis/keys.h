@@ -14,6 +14,7 @@
 #define HF_CHANNEL_PREFIX "redisson_lock__channel"
 #define HF_TOKEN_PREFIX   "redisson_lock_token"
 #define HF_CLIENT_PREFIX  "holdfast:client:"
+#define HF_ERA_KEY        "holdfast_era"
 
 enum { HF_KEY_SIZE = 640, HF_OWNER_SIZE = 80, HF_DECIMAL_SIZE = 24 };
 

@@ -51,6 +51,7 @@ struct hf_link {
     pthread_cond_t changed; /* opened, or failed to; sending ended */
     hf_conn *conn;
     bool opening, sending;
+    unsigned cuts; /* what was being opened then is of no use either */
     hf_time retry_at, backoff;
     hf_error why; /* the last failure to open */
 
@@ -71,13 +72,15 @@ struct hf_link {
     hf_batch *call;
 };
 
-/* Adds a request to the open batch.  NULL: out of memory. */
-static hf_batch *add(hf_link *l, const char *bytes, size_t len, hf_post *post) {
+/* The batch to add to.  NULL: out of memory. */
+static hf_batch *open_batch(hf_link *l) {
     if (!l->open)
         l->open = hf__batch_new();
-    if (!l->open || !hf__batch_add(l->open, bytes, len, post))
-        return NULL;
     return l->open;
+}
+
+static bool add_post(hf_link *l, hf_post *post) {
+    return open_batch(l) && hf__batch_add_post(l->open, post);
 }
 
 /* ---- posts ------------------------------------------------------------- */
@@ -111,7 +114,7 @@ static void post_again(hf_link *l) {
     hf_post *p;
 
     while ((p = pop_resend(l)))
-        if (p->until <= now || !add(l, p->bytes, p->len, p))
+        if (p->until <= now || !add_post(l, p))
             settle(l, p, NULL);
 }
 
@@ -475,6 +478,12 @@ static void sweep(hf_link *l) {
 
 /* ---- one request ------------------------------------------------------- */
 
+/* Where the replies to a request come. */
+typedef struct ticket {
+    hf_batch *batch;
+    size_t first, n;
+} ticket;
+
 static void sleep_in(hf_link *l, hf_batch *b, hf_time by) {
     unsigned seen;
 
@@ -510,17 +519,19 @@ static bool attend(hf_link *l, hf_batch *b, hf_time by) {
 }
 
 /* Gives up waiting: whatever comes later is thrown away with the batch. */
-static void leave(hf_link *l, hf_batch *b, size_t i, bool answered) {
+static void leave(hf_link *l, const ticket *t, bool answered) {
+    hf_batch *b = t->batch;
+
     b->asking--;
     if (!answered && b == l->open)
-        hf__batch_withdraw(b, i);
+        hf__batch_withdraw(b, t->first, t->n);
     if (l->role == CALLED && l->heir == b)
         pass_role(l); /* perhaps it was us who was called */
 }
 
 /* What is in flight and not yet sent will be. */
-static int late(hf_link *l, hf_batch *b, size_t i, hf_error *err) {
-    if (!b->slots[i].gone)
+static int late(hf_link *l, const ticket *t, hf_error *err) {
+    if (!t->batch->slots[t->first].gone)
         return hf__fail(err, HF_EDOUBT,
                         "%s: no answer in time: it may have taken effect",
                         l->needs.where);
@@ -530,20 +541,38 @@ static int late(hf_link *l, hf_batch *b, size_t i, hf_error *err) {
                     l->needs.where);
 }
 
-static int result(hf_link *l, hf_batch *b, size_t i, redisReply **ret,
-                  hf_error *err) {
-    hf_slot *s = &b->slots[i];
+/* The replies go over to the caller.  All of them have come, or the last have
+ * not and it is unknown what became of them. */
+static int results(hf_link *l, const ticket *t, redisReply **replies,
+                   hf_error *err) {
+    hf_slot *s = &t->batch->slots[t->first];
 
-    if (s->reply) {
-        *ret = s->reply;
-        s->reply = NULL;
+    if (s[t->n - 1].reply) {
+        for (size_t i = 0; i < t->n; i++) {
+            replies[i] = s[i].reply;
+            s[i].reply = NULL;
+        }
         return HF_OK;
     }
-    if (b->left <= s->at)
-        return HF_UNSENT;
+    if (t->batch->left <= s->at)
+        return hf__fail(err, HF_UNSENT,
+                        "%s: the connection broke before the request was sent",
+                        l->needs.where);
     return hf__fail(err, HF_EDOUBT,
                     "%s: the connection broke: it may have taken effect",
                     l->needs.where);
+}
+
+/* How many replicas confirmed; a server that lost its role while it waited
+ * says UNBLOCKED. */
+static int confirmed(const ticket *t) {
+    const redisReply *wait = hf__batch_wait(t->batch, t->first);
+
+    if (!wait)
+        return 0;
+    if (wait->type == REDIS_REPLY_INTEGER)
+        return (int)wait->integer;
+    return strncmp(wait->str, "UNBLOCKED", 9) == 0 ? 0 : HF_NO_WAIT;
 }
 
 /* ---- opening ----------------------------------------------------------- */
@@ -582,6 +611,7 @@ static void failed_to_open(hf_link *l) {
 /* One try, by this thread. */
 static void try_open(hf_link *l, hf_time by) {
     hf_conn *conn = NULL;
+    unsigned cuts = l->cuts;
     hf_error err;
     int rc;
 
@@ -590,7 +620,10 @@ static void try_open(hf_link *l, hf_time by) {
     rc = l->needs.open(l->needs.open_arg, &conn, by, &err);
     pthread_mutex_lock(&l->mu);
     l->opening = false;
-    if (rc == HF_OK) {
+    if (rc == HF_OK && l->cuts != cuts) {
+        hf__conn_close(conn);
+        hf__fail(&l->why, HF_EDOWN, "%s: the server changed", l->needs.where);
+    } else if (rc == HF_OK) {
         opened(l, conn);
     } else {
         l->why = err;
@@ -708,40 +741,61 @@ int hf__link_up(hf_link *l, bool once, hf_time by, hf_error *err) {
     return rc;
 }
 
-int hf__link_ask(hf_link *l, const char *bytes, size_t len, redisReply **ret,
-                 hf_time by, hf_error *err) {
-    hf_batch *b = NULL;
-    bool answered = false;
-    size_t i = 0;
+/* Adds the request and sees to it until it is answered or `by` has come. */
+static int take_part(hf_link *l, const hf_request *q, ticket *t, hf_time by,
+                     hf_error *err) {
+    hf_batch *b = open_batch(l);
+    bool answered;
+
+    t->n = q->n;
+    if (!b || !hf__batch_add(b, q, l->needs.wait_ms, &t->first))
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    b->asking++;
+    t->batch = hf__batch_keep(b);
+    answered = attend(l, b, by);
+    leave(l, t, answered);
+    return answered ? HF_OK : late(l, t, err);
+}
+
+int hf__link_ask(hf_link *l, const hf_request *q, redisReply **replies,
+                 int *acks, hf_time by, hf_error *err) {
+    ticket t = {0};
     int rc;
 
     atomic_fetch_add_explicit(&l->load, 1, memory_order_relaxed);
     pthread_mutex_lock(&l->mu);
     look_first(l);
-    rc = bring_up(l, false, by, err);
-    if (rc == HF_OK && (b = add(l, bytes, len, NULL))) {
-        i = b->n - 1;
-        b->asking++;
-        hf__batch_keep(b);
-        answered = attend(l, b, by);
-        leave(l, b, i, answered);
-        if (!answered)
-            rc = late(l, b, i, err);
-    } else if (rc == HF_OK) {
-        rc = hf__fail_plain(err, HF_ENO_MEMORY);
-    }
+    rc = bring_up(l, l->needs.once, by, err);
+    if (rc == HF_OK)
+        rc = take_part(l, q, &t, by, err);
     let_go(l);
-    if (answered)
-        rc = result(l, b, i, ret, err);
-    if (b)
-        hf__batch_put(b);
+    if (rc == HF_OK)
+        rc = results(l, &t, replies, err);
+    if (rc == HF_OK && q->replicas)
+        *acks = confirmed(&t);
+    if (t.batch)
+        hf__batch_put(t.batch);
     atomic_fetch_sub_explicit(&l->load, 1, memory_order_relaxed);
     return rc;
 }
 
+/* Whoever waits for an answer will see the end; whoever comes next connects. */
+void hf__link_cut(hf_link *l) {
+    pthread_mutex_lock(&l->mu);
+    l->cuts++;
+    l->retry_at = 0;
+    l->backoff = 0;
+    if (l->conn && (l->role == ACTIVE || l->sending))
+        hf__conn_cut(l->conn);
+    else if (l->conn)
+        break_up(l, "the server changed");
+    pthread_cond_broadcast(&l->changed);
+    let_go(l);
+}
+
 void hf__link_post(hf_link *l, hf_post *post) {
     pthread_mutex_lock(&l->mu);
-    if (!l->conn || !add(l, post->bytes, post->len, post))
+    if (!l->conn || !add_post(l, post))
         keep_post(l, post);
     push(l);
     if (l->open && l->conn && l->role == NOBODY && !l->sending)

@@ -28,6 +28,8 @@ typedef struct hf_link_needs {
     void *settled_arg;
 
     const char *where;
+    bool once;            /* who fails to connect says so at once    */
+    int wait_ms;          /* for replicas, by the server's clock     */
     int timeout_ms;       /* a server silent for so long is given up */
     int spin_us;          /* 0: never                                */
     atomic_uint *callers; /* threads that ask anything now           */
@@ -48,12 +50,15 @@ bool hf__link_is_idle(hf_link *l);
 /* Connects if need be; `once`: does not try again. */
 int hf__link_up(hf_link *l, bool once, hf_time by, hf_error *err);
 
-/* HF_UNSENT: the connection broke, and our request certainly had not left. */
-enum { HF_UNSENT = 2 };
+/* Sends a request and waits for its replies, which are yours.  HF_EDOUBT: it
+ * may have left.  *acks, if it wants replicas: how many confirmed, HF_NO_WAIT
+ * if the server knows no such thing. */
+int hf__link_ask(hf_link *l, const hf_request *q, redisReply **replies,
+                 int *acks, hf_time by, hf_error *err);
 
-/* Sends a command and waits for its reply.  HF_EDOUBT: it may have left. */
-int hf__link_ask(hf_link *l, const char *bytes, size_t len, redisReply **ret,
-                 hf_time by, hf_error *err);
+/* Breaks the connection: what may have left is in doubt, what comes now opens
+ * another. */
+void hf__link_cut(hf_link *l);
 
 /* Sends it as soon as possible; takes the post.  Requests made later through
  * this link come after it. */

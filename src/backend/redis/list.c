@@ -28,7 +28,7 @@
 enum { PAGE = 100 };
 
 typedef struct listing {
-    hf_redis *redis;
+    hf_node *node; /* that we look at */
     hf_place_fn *fn;
     void *arg;
     const char *type, *match; /* of the keys we go through; "": one name */
@@ -40,13 +40,13 @@ enum { KIND, OWNER, HOLDS, LEFT, COUNT, RECORD, N_PLACE };
 
 /* Nothing was changed, so nothing is in doubt. */
 static int odd(listing *l, hf_error *err) {
-    hf__reply_odd(err, l->redis->server.address->where);
+    hf__reply_odd(err, l->node->server.where);
     return err->code = HF_ESTORE;
 }
 
 /* A token of ours is the server's time at the grant, or little more. */
 static int64_t since_ms(listing *l, uint64_t token) {
-    int64_t now = hf__server_clock_us(&l->redis->server.clock);
+    int64_t now = hf__server_clock_us(&l->node->server.clock);
 
     if (!now || !token || (int64_t)token > now)
         return now && token ? 0 : -1;
@@ -115,7 +115,7 @@ static int look_at(listing *l, const char *const *names, size_t n, hf_time by,
     int rc;
 
     memcpy(argv + 2, names, n * sizeof *names);
-    rc = hf__engine_call(l->redis->engine, &call, &reply, by, err);
+    rc = hf__node_call(l->node, &call, &reply, by, err);
     if (rc != HF_OK)
         return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;
     if (!hf__reply_has(reply, n, 0))
@@ -152,7 +152,7 @@ static int scan(listing *l, char cursor[24], hf_time by, hf_error *err) {
     const char *argv[] = {"SCAN", cursor,  "COUNT", "500",
                           "TYPE", l->type, "MATCH", l->match};
     redisReply *reply;
-    int rc = hf__engine_ask(l->redis->engine, 8, argv, &reply, by, err);
+    int rc = hf__node_ask(l->node, 8, argv, &reply, by, err);
 
     if (rc != HF_OK)
         return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;
@@ -178,25 +178,35 @@ static int scan_all(listing *l, hf_time by, hf_error *err) {
     return rc;
 }
 
-int hf__redis_list(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,
-                   hf_time by, hf_error *err) {
+static int list_node(listing *l, hf_time by, hf_error *err) {
     static const char *const shapes[][2] = {
         {"hash", "*"},
         {"zset", "*{*}*:timeout"},
         {"list", "redisson_lock_queue:*"},
         {"string", "holdfast_counter:*"},
     };
-    listing l = {(hf_redis *)be, fn, arg, "", ""};
+    int rc = HF_OK;
+
+    for (size_t i = 0; rc == HF_OK && i < sizeof shapes / sizeof *shapes; i++) {
+        l->type = shapes[i][0];
+        l->match = shapes[i][1];
+        rc = scan_all(l, by, err);
+    }
+    return rc;
+}
+
+int hf__redis_list(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,
+                   hf_time by, hf_error *err) {
+    hf_topology *t = ((hf_redis *)be)->topology;
+    listing l = {NULL, fn, arg, "", ""};
     int rc = HF_OK;
 
     if (name) {
+        l.node = t->ops->locate(t, hf__topology_slot(t, name));
         rc = hf__keys_check(name, err);
         return rc == HF_OK ? look_at(&l, &name, 1, by, err) : rc;
     }
-    for (size_t i = 0; rc == HF_OK && i < sizeof shapes / sizeof *shapes; i++) {
-        l.type = shapes[i][0];
-        l.match = shapes[i][1];
-        rc = scan_all(&l, by, err);
-    }
+    for (unsigned i = 0; rc == HF_OK && (l.node = t->ops->master(t, i)); i++)
+        rc = list_node(&l, by, err);
     return rc;
 }

@@ -27,12 +27,14 @@ typedef struct release {
     hf_post post; /* first: it is what a link hands back */
     hf_script script;
     bool whole; /* sent as text, not by its hash */
+    bool stray; /* its server sent it away       */
     int n_keys, argc;
     size_t lens[HF_POST_ARGS];
     char texts[]; /* of the call, each with a NUL; the name is the first */
 } release;
 
 struct hf_poster {
+    const hf_engine_needs *needs;
     hf_server *server;
     hf_link *const *links;
     const unsigned *n_links;
@@ -138,7 +140,7 @@ static release *release_new(const hf_call *call) {
         return NULL;
     r->post = (hf_post){0};
     r->script = call->script;
-    r->whole = false;
+    r->whole = r->stray = false;
     r->n_keys = call->n_keys;
     r->argc = call->argc;
     to = r->texts;
@@ -151,18 +153,30 @@ static release *release_new(const hf_call *call) {
     return r;
 }
 
-/* (Re)writes the command. */
-static bool prepare(hf_poster *p, release *r) {
-    const char *argv[HF_POST_ARGS], *at = r->texts;
-    hf_call call = {r->script, r->texts, r->n_keys, r->argc, argv, r->lens};
+/* The call again, from the copy. */
+static hf_call call_of(const release *r, const char *argv[HF_POST_ARGS]) {
+    const char *at = r->texts;
 
     for (int i = 0; i < r->argc; i++) {
         argv[i] = at;
         at += r->lens[i] + 1;
     }
+    return (hf_call){.script = r->script,
+                     .name = r->texts,
+                     .n_keys = r->n_keys,
+                     .argc = r->argc,
+                     .argv = argv,
+                     .lens = r->lens};
+}
+
+/* (Re)writes the command. */
+static bool prepare(hf_poster *p, release *r) {
+    const char *argv[HF_POST_ARGS];
+    hf_call call = call_of(r, argv);
+
     free(r->post.bytes);
     r->post.bytes =
-        hf__script_command(&p->server->hashes, &call, r->whole, &r->post.len);
+        hf__script_command(p->server->scripts, &call, r->whole, &r->post.len);
     return r->post.bytes != NULL;
 }
 
@@ -181,10 +195,22 @@ static void over(hf_poster *p, release *r, int code) {
     atomic_fetch_sub(&p->n, 1);
 }
 
+/* The server has not, or no longer, what it is about. */
+static bool is_sent_away(const redisReply *reply) {
+    return hf__reply_is(reply, "MOVED") || hf__reply_is(reply, "ASK") ||
+           hf__reply_is(reply, "TRYAGAIN") ||
+           hf__reply_is(reply, "CLUSTERDOWN") ||
+           hf__reply_is(reply, "READONLY");
+}
+
 /* What the answer means.  HF_BUSY: not now, but perhaps later. */
-static int verdict(const release *r) {
+static int verdict(hf_poster *p, release *r) {
     const redisReply *reply = r->post.reply;
     int code;
+
+    r->stray = p->needs->stray && reply && is_sent_away(reply);
+    if (r->stray)
+        return HF_BUSY;
 
     if (!reply)
         return r->post.repeated ? HF_EDOUBT : HF_EDOWN;
@@ -201,7 +227,7 @@ static bool put_off(hf_poster *p, release *r) {
     bool later;
 
     pthread_mutex_lock(&p->mu);
-    later = !p->stopping && r->post.until > hf__now();
+    later = (!p->stopping || r->stray) && r->post.until > hf__now();
     if (later) {
         r->post.next = p->later;
         p->later = &r->post;
@@ -215,7 +241,7 @@ void hf__poster_settled(void *poster, hf_link *link, hf_post *post) {
     release *r = (release *)post;
     redisReply *reply = post->reply;
     bool lost_script = reply && hf__reply_is(reply, "NOSCRIPT") && !r->whole;
-    int code = verdict(r);
+    int code = verdict(p, r);
 
     post->reply = NULL;
     if (reply)
@@ -235,7 +261,18 @@ void hf__poster_settled(void *poster, hf_link *link, hf_post *post) {
 
 /* ---- the thread that looks after them ---------------------------------- */
 
-static void post_later_ones(hf_poster *p) {
+/* Sends it wherever its name is now. */
+static void bring_home(hf_poster *p, release *r, hf_time by) {
+    const char *argv[HF_POST_ARGS];
+    hf_call call = call_of(r, argv);
+    hf_error err;
+    int code = p->needs->stray(p->needs->stray_arg, &call,
+                               hf__sooner(by, r->post.until), &err);
+
+    over(p, r, code);
+}
+
+static void post_later_ones(hf_poster *p, hf_time by) {
     hf_post *post, *next;
 
     pthread_mutex_lock(&p->mu);
@@ -243,13 +280,18 @@ static void post_later_ones(hf_poster *p) {
     p->later = NULL;
     pthread_mutex_unlock(&p->mu);
     for (; post; post = next) {
+        release *r = (release *)post;
+
         next = post->next;
-        hf__link_post(hf__poster_link(p, ((release *)post)->texts), post);
+        if (r->stray)
+            bring_home(p, r, by);
+        else
+            hf__link_post(hf__poster_link(p, r->texts), post);
     }
 }
 
 static void tend_links(hf_poster *p, hf_time by) {
-    post_later_ones(p);
+    post_later_ones(p, by);
     for (unsigned i = 0; i < *p->n_links; i++)
         hf__link_tend(p->links[i], by);
 }
@@ -312,13 +354,15 @@ int hf__poster_release(hf_poster *p, const hf_call *call, hf_link *link,
     return HF_OK;
 }
 
-int hf__poster_new(hf_poster **ret, hf_server *server, hf_link *const *links,
-                   const unsigned *n_links, hf_error *err) {
+int hf__poster_new(hf_poster **ret, const hf_engine_needs *needs,
+                   hf_link *const *links, const unsigned *n_links,
+                   hf_error *err) {
     hf_poster *p = calloc(1, sizeof *p);
 
     if (!p)
         return hf__fail_plain(err, HF_ENO_MEMORY);
-    p->server = server;
+    p->needs = needs;
+    p->server = needs->server;
     p->links = links;
     p->n_links = n_links;
     atomic_init(&p->dozes, true); /* until it is started */
@@ -347,8 +391,14 @@ void hf__poster_stop(hf_poster *p) {
 }
 
 void hf__poster_free(hf_poster *p) {
+    hf_post *post, *next;
+
     if (!p)
         return;
+    for (post = p->later; post; post = next) {
+        next = post->next;
+        over(p, (release *)post, HF_EDOWN);
+    }
     for (int i = 0; i < STRIPES; i++)
         pthread_mutex_destroy(&p->bond_mu[i]);
     pthread_mutex_destroy(&p->mu);

@@ -10,14 +10,16 @@
 #ifndef HF_REDIS_POST_H
 #define HF_REDIS_POST_H
 
+#include "engine.h"
 #include "link.h"
-#include "server.h"
 
 typedef struct hf_poster hf_poster;
 
-/* `links` and their number may still grow while nothing is posted. */
-int hf__poster_new(hf_poster **ret, hf_server *server, hf_link *const *links,
-                   const unsigned *n_links, hf_error *err);
+/* `needs` is lent; `links` and their number may still grow while nothing is
+ * posted. */
+int hf__poster_new(hf_poster **ret, const hf_engine_needs *needs,
+                   hf_link *const *links, const unsigned *n_links,
+                   hf_error *err);
 
 /* Waits a moment for what was posted.  The links outlive this call. */
 void hf__poster_stop(hf_poster *p);

@@ -44,11 +44,9 @@ static const char *client_of(hf_backend *be) {
 static void close_backend(hf_backend *be, bool forked) {
     hf_redis *r = redis_of(be);
 
-    hf__listener_free(r->listener, forked);
-    hf__engine_free(r->engine, forked);
+    hf__topology_free(r->topology, forked);
     if (forked)
         return; /* threads that are gone may have held its locks */
-    hf__server_clear(&r->server);
     hf__spent_clear(&r->spent);
     free(r);
 }
@@ -64,14 +62,7 @@ static int open_backend(hf_backend **ret, const hf_uri *uri,
         return hf__fail_plain(err, HF_ENO_MEMORY);
     r->base = (hf_backend){.ops = &hf__redis_ops, .host = host};
     hf__spent_init(&r->spent);
-    rc = hf__server_init(&r->server, uri, host, err);
-    if (rc != HF_OK) {
-        free(r);
-        return rc;
-    }
-    rc = hf__engine_new(&r->engine, &r->server, by, err);
-    if (rc == HF_OK)
-        rc = hf__listener_new(&r->listener, &r->server, err);
+    rc = hf__topology_open(&r->topology, uri, host, by, err);
     if (rc == HF_OK)
         *ret = &r->base;
     else
@@ -80,12 +71,16 @@ static int open_backend(hf_backend **ret, const hf_uri *uri,
 }
 
 static unsigned can(const hf_backend *be, hf_kind kind) {
+    unsigned bits = kind < HF_KINDS ? hf__families[kind].can : 0;
+
     (void)be;
-    return kind < HF_KINDS ? hf__families[kind].can : 0;
+    if (bits && kind != HF_SEMAPHORE && kind != HF_LATCH)
+        bits |= HF_CAN_REPLICATE;
+    return bits;
 }
 
 static const char *where(const hf_backend *be) {
-    return ((const hf_redis *)be)->server.address->where;
+    return ((const hf_redis *)be)->topology->where;
 }
 
 /* ---- calling a script -------------------------------------------------- */
@@ -108,8 +103,12 @@ static int write_letter(letter *l, const hf_plan *plan, const hf_asking *a,
                         where(&a->redis->base));
     l->words.at = l->space;
     hf__spell(&l->words, plan, a);
-    l->call = (hf_call){plan->script,  a->claim->name, l->words.n_keys,
-                        l->words.argc, l->words.argv,  l->words.lens};
+    l->call = (hf_call){.script = plan->script,
+                        .name = a->claim->name,
+                        .n_keys = l->words.n_keys,
+                        .argc = l->words.argc,
+                        .argv = l->words.argv,
+                        .lens = l->words.lens};
     return HF_OK;
 }
 
@@ -148,10 +147,28 @@ static int take_answer(hf_claim *c, const redisReply *reply) {
     return HF_OK;
 }
 
+/* Too few replicas have it, so it is not granted; nobody shall find it held.
+ * If even that is not answered, who knows: the core gives it back. */
+static int undo(hf_redis *r, hf_claim *c, hf_time by, hf_error *err) {
+    hf_error why;
+    int rc = r->base.ops->release(&r->base, c, HF_RELEASE, NULL, by, &why);
+
+    if (rc != HF_OK && rc != HF_ELOST)
+        return hf__fail(err, HF_EDOUBT,
+                        "\"%.128s\": too few replicas confirmed it, and it "
+                        "could not be given back: %.64s",
+                        c->name, why.text);
+    return hf__fail(err, HF_EREPLICAS,
+                    "\"%.128s\": too few replicas confirmed it in time; it "
+                    "was given back",
+                    c->name);
+}
+
 static int attempt(hf_backend *be, hf_claim *c, bool waits, hf_time by,
                    hf_error *err) {
     hf_redis *r = redis_of(be);
     const hf_family *f = &hf__families[c->kind];
+    bool confirmed = true;
     redisReply *reply;
     letter l;
     int rc =
@@ -159,9 +176,11 @@ static int attempt(hf_backend *be, hf_claim *c, bool waits, hf_time by,
 
     if (rc != HF_OK)
         return rc;
+    l.call.replicas = c->replicas;
+    l.call.confirmed = &confirmed;
     if (waits && hf__stands(c))
         c->place |= HF_PLACE_STANDS; /* also if no answer comes */
-    rc = hf__engine_call(r->engine, &l.call, &reply, by, err);
+    rc = hf__topology_call(r->topology, &l.call, &reply, by, err);
     if (rc == HF_EDOUBT && c->kind == HF_SEMAPHORE)
         c->place |= HF_PLACE_DOUBT;
     if (rc != HF_OK)
@@ -170,23 +189,25 @@ static int attempt(hf_backend *be, hf_claim *c, bool waits, hf_time by,
     if (rc < 0)
         hf__reply_odd(err, where(be));
     freeReplyObject(reply);
-    return rc;
+    return rc == HF_OK && !confirmed ? undo(r, c, by, err) : rc;
 }
 
 /* ---- watch ------------------------------------------------------------- */
 
 static int watch(hf_backend *be, const hf_claim *c, bool on, hf_time by,
                  hf_error *err) {
-    hf_redis *r = redis_of(be);
+    hf_topology *t = redis_of(be)->topology;
     char channel[HF_KEY_SIZE];
+    unsigned slot;
     int rc = hf__keys_check(c->name, err);
 
     if (rc != HF_OK)
         return rc;
     hf__key_ear(channel, client_of(be), c);
+    slot = hf__topology_slot(t, c->name);
     if (on)
-        return hf__listener_watch(r->listener, channel, by, err);
-    hf__listener_unwatch(r->listener, channel);
+        return t->ops->watch(t, slot, channel, by, err);
+    t->ops->unwatch(t, slot, channel);
     return HF_OK;
 }
 
@@ -196,7 +217,7 @@ static int watch(hf_backend *be, const hf_claim *c, bool on, hf_time by,
 static int call_for_one(hf_backend *be, const hf_call *call, int none,
                         long long *said, hf_time by, hf_error *err) {
     redisReply *reply;
-    int rc = hf__engine_call(redis_of(be)->engine, call, &reply, by, err);
+    int rc = hf__topology_call(redis_of(be)->topology, call, &reply, by, err);
 
     if (rc == HF_ESTORE && none == HF_ELOST && strstr(err->text, "WRONGTYPE"))
         return err->code = HF_ELOST; /* somebody wrote over it */
@@ -217,12 +238,14 @@ static int call_for_one(hf_backend *be, const hf_call *call, int none,
 
 /* How many others listen, of `heard` who were told that a lock is free. */
 static int rivals(hf_redis *r, const hf_claim *c, long long heard) {
+    hf_topology *t = r->topology;
+    hf_node *node = t->ops->locate(t, hf__topology_slot(t, c->name));
     char channel[HF_KEY_SIZE];
 
     if (c->kind != HF_LOCK || heard <= 0)
         return 0;
     hf__key_ear(channel, client_of(&r->base), c);
-    return (int)heard - hf__listener_hears(r->listener, channel);
+    return (int)heard - hf__listener_hears(node->listener, channel);
 }
 
 static const hf_plan *plan_of(const hf_family *f, hf_how how) {
@@ -245,8 +268,8 @@ static int release(hf_backend *be, hf_claim *c, hf_how how, const char *whose,
     if (rc != HF_OK)
         return rc;
     if (how == HF_RELEASE_POSTED && l.call.argc <= HF_POST_ARGS)
-        return hf__engine_post(r->engine, &l.call,
-                               hf__now() + c->lease_ms * HF_MS, err);
+        return hf__topology_post(r->topology, &l.call,
+                                 hf__now() + c->lease_ms * HF_MS, err);
     rc = call_for_one(be, &l.call,
                       how == HF_RELEASE_FORCED ? HF_EFREE : HF_ELOST, &said, by,
                       err);
@@ -265,13 +288,13 @@ static int announce(hf_backend *be, int lease_ms, hf_time by, hf_error *err) {
     hf__key_client(key, client_of(be));
     hf__record_write(record, &be->host->identity);
     hf__decimal(ms, (uint64_t)lease_ms);
-    rc = hf__engine_ask(redis_of(be)->engine, 5,
-                        (const char *const[]){"SET", key, record, "PX", ms},
-                        &reply, by, err);
+    rc = hf__topology_ask(redis_of(be)->topology, key, 5,
+                          (const char *const[]){"SET", key, record, "PX", ms},
+                          &reply, by, err);
     if (rc != HF_OK)
         return rc;
     freeReplyObject(reply);
-    hf__engine_set_clock(redis_of(be)->engine, by);
+    hf__topology_set_clocks(redis_of(be)->topology, by);
     return HF_OK;
 }
 
@@ -280,8 +303,9 @@ static int announce(hf_backend *be, int lease_ms, hf_time by, hf_error *err) {
 static const char *const schemes[] = {"redis", "redis+unix", NULL};
 
 static const char *const params[] = {
-    "db",      "password_file",   "tls_ca",     "tls_cert",
-    "tls_key", "tls_server_name", "tls_verify", NULL};
+    "db",         "password_file",   "tls_ca",   "tls_cert",   "tls_key",
+    "tls_verify", "tls_server_name", "replicas", "lock_delay", "wait_timeout",
+    NULL};
 
 const hf_backend_ops hf__redis_ops = {
     .schemes = schemes,

@@ -4,15 +4,12 @@
 #ifndef HF_REDIS_H
 #define HF_REDIS_H
 
-#include "engine.h"
 #include "spent.h"
-#include "wake.h"
+#include "topology/topology.h"
 
 typedef struct hf_redis {
     hf_backend base;
-    hf_server server;
-    hf_engine *engine;
-    hf_listener *listener;
+    hf_topology *topology;
     hf_spent spent;
 } hf_redis;
 

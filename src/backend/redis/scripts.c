@@ -4,6 +4,7 @@
 #include "scripts.h"
 
 #include <openssl/evp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +12,72 @@
 #include "keys.h"
 #include "lua.gen.h"
 
-const char *const hf__script_text[HF_N_SCRIPTS] = {
+static const char *const texts[HF_N_SCRIPTS] = {
 #define HF_X(name, text) text,
     HF_SCRIPTS(HF_X)
 #undef HF_X
 };
+
+/* ---- as a client runs them --------------------------------------------- */
+
+bool hf__script_grants(hf_script script) {
+    switch (script) {
+    case HF_SCRIPT_LOCK_ATTEMPT:
+    case HF_SCRIPT_SIMPLE_ATTEMPT:
+    case HF_SCRIPT_FAIR_ATTEMPT:
+    case HF_SCRIPT_READ_ATTEMPT:
+    case HF_SCRIPT_WRITE_ATTEMPT:
+    case HF_SCRIPT_PERMIT_ATTEMPT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* `text` with every `word` in it replaced; takes it.  NULL: out of memory. */
+static char *replace(char *text, const char *word, const char *by) {
+    size_t size = text ? strlen(text) + 1 : 0, grown = strlen(by);
+    char *wide = NULL, *to, *at, *from = text;
+
+    for (at = text; at && (at = strstr(at, word)); at += strlen(word))
+        size += grown;
+    to = wide = text ? malloc(size) : NULL;
+    while (wide && (at = strstr(from, word))) {
+        to = stpncpy(to, from, (size_t)(at - from));
+        to = stpcpy(to, by);
+        from = at + strlen(word);
+    }
+    if (wide)
+        strcpy(to, from);
+    free(text);
+    return wide;
+}
+
+/* The check of the era goes in front, and nobody is granted anything unasked:
+ * such a grant would go past it. */
+static char *with_delay(char *text, hf_script script, int ms) {
+    char *whole = NULL;
+
+    text = replace(text, "local DIRECT = true", "local DIRECT = false");
+    if (!text || !hf__script_grants(script))
+        return text;
+    if (asprintf(&whole, "local DELAY = %d\n%s%s", ms, hf_delay_lua, text) < 0)
+        whole = NULL;
+    free(text);
+    return whole;
+}
+
+static char *compose(hf_script script, const hf_manner *manner) {
+    char *text = strdup(texts[script]);
+
+    if (manner->sharded)
+        text = replace(text, "'publish'", "'spublish'");
+    if (text && manner->lock_delay)
+        text = with_delay(text, script, manner->lock_delay);
+    return text;
+}
+
+/* ---- their hashes ------------------------------------------------------ */
 
 /* SHA-1, because that is how Redis names scripts; it protects nothing. */
 static bool hash(char ret[41], const char *text) {
@@ -33,14 +95,31 @@ static bool hash(char ret[41], const char *text) {
     return true;
 }
 
-int hf__hash_scripts(hf_hashes *ret, hf_error *err) {
-    for (int i = 0; i < HF_N_SCRIPTS; i++)
-        if (!hash(ret->of[i], hf__script_text[i]))
-            return hf__fail(err, HF_ESYSTEM,
-                            "OpenSSL refuses SHA-1, by which Redis names "
-                            "scripts");
-    return HF_OK;
+int hf__scripts_init(hf_scripts *ret, const hf_manner *manner, hf_error *err) {
+    int rc = HF_OK;
+
+    memset(ret, 0, sizeof *ret);
+    for (int i = 0; i < HF_N_SCRIPTS && rc == HF_OK; i++) {
+        ret->text[i] = compose((hf_script)i, manner);
+        if (!ret->text[i])
+            rc = hf__fail_plain(err, HF_ENO_MEMORY);
+        else if (!hash(ret->hash[i], ret->text[i]))
+            rc = hf__fail(err, HF_ESYSTEM,
+                          "OpenSSL refuses SHA-1, by which Redis names "
+                          "scripts");
+    }
+    if (rc != HF_OK)
+        hf__scripts_clear(ret);
+    return rc;
 }
+
+void hf__scripts_clear(hf_scripts *s) {
+    for (int i = 0; i < HF_N_SCRIPTS; i++)
+        free(s->text[i]);
+    memset(s, 0, sizeof *s);
+}
+
+/* ---- calling them ------------------------------------------------------ */
 
 /* hiredis formats with printf, which is half of what a request costs us. */
 static char *add_text(char *to, const char *text, size_t len) {
@@ -54,11 +133,11 @@ static size_t len_of(const hf_call *call, int i) {
     return call->lens ? call->lens[i] : strlen(call->argv[i]);
 }
 
-char *hf__script_command(const hf_hashes *hashes, const hf_call *call,
+char *hf__script_command(const hf_scripts *scripts, const hf_call *call,
                          bool whole, size_t *len) {
     enum { AROUND = HF_DECIMAL_SIZE + 5 }; /* $ number CR LF … CR LF */
     const char *text =
-        whole ? hf__script_text[call->script] : hashes->of[call->script];
+        whole ? scripts->text[call->script] : scripts->hash[call->script];
     size_t text_len = whole ? strlen(text) : 40, size = 4 * AROUND + text_len;
     char n_keys[HF_DECIMAL_SIZE], *command, *to;
 

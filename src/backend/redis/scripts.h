@@ -59,26 +59,38 @@ typedef enum hf_script {
         HF_N_SCRIPTS
 } hf_script;
 
-extern const char *const hf__script_text[HF_N_SCRIPTS];
+/* How the scripts of a client behave. */
+typedef struct hf_manner {
+    bool sharded;   /* messages stay in the shard: SPUBLISH              */
+    int lock_delay; /* ms in which a new master grants nothing; 0: none  */
+} hf_manner;
 
-/* The hash under which Redis knows a script. */
-typedef struct hf_hashes {
-    char of[HF_N_SCRIPTS][41];
-} hf_hashes;
+/* The scripts as a client runs them, and the hashes under which Redis knows
+ * them. */
+typedef struct hf_scripts {
+    char *text[HF_N_SCRIPTS];
+    char hash[HF_N_SCRIPTS][41];
+} hf_scripts;
 
-int hf__hash_scripts(hf_hashes *ret, hf_error *err);
+int hf__scripts_init(hf_scripts *ret, const hf_manner *manner, hf_error *err);
+void hf__scripts_clear(hf_scripts *s);
+
+/* Does a lock delay concern it?  Then its last key is that of the era. */
+bool hf__script_grants(hf_script script);
 
 typedef struct hf_call {
     hf_script script;
-    const char *name; /* the lock it is about, or NULL */
-    int n_keys, argc; /* keys first, then arguments    */
+    const char *name; /* the lock it is about, or NULL: of several       */
+    int n_keys, argc; /* keys first, then arguments                      */
     const char *const *argv;
-    const size_t *lens; /* of the argv; NULL: they are texts  */
+    const size_t *lens; /* of the argv; NULL: they are texts             */
+    int replicas;       /* that must confirm it, or HF_MAJORITY, HF_ALL  */
+    bool *confirmed;    /* replicas: whether as many did                 */
 } hf_call;
 
 /* The command for a call, by its hash or (`whole`) with the text.  NULL: out
  * of memory; else it is yours to free. */
-char *hf__script_command(const hf_hashes *hashes, const hf_call *call,
+char *hf__script_command(const hf_scripts *scripts, const hf_call *call,
                          bool whole, size_t *len);
 
 #endif

@@ -9,31 +9,114 @@
 #include "../../world.h"
 #include "reply.h"
 
-int hf__server_init(hf_server *s, const hf_uri *uri, const hf_host *host,
+/* ---- life -------------------------------------------------------------- */
+
+int hf__target_init(hf_target *t, hf_address *address, hf_error *err) {
+    int rc = HF_OK;
+
+    *t = (hf_target){.address = address};
+    if (address->tls)
+        rc = hf__tls_new(&t->tls, address, err);
+    if (rc != HF_OK)
+        hf__target_clear(t);
+    return rc;
+}
+
+void hf__target_clear(hf_target *t) {
+    hf__tls_free(t->tls);
+    hf__address_free(t->address);
+    *t = (hf_target){0};
+}
+
+int hf__server_init(hf_server *s, hf_address *address,
+                    const hf_scripts *scripts, const hf_host *host,
                     hf_error *err) {
     int rc;
 
     memset(s, 0, sizeof *s);
     s->host = host;
+    s->scripts = scripts;
     hf__server_clock_init(&s->clock);
-    rc = hf__address_new(&s->address, uri, err);
-    if (rc == HF_OK && s->address->tls)
-        rc = hf__tls_new(&s->tls, s->address, err);
+    rc = hf__target_init(&s->target, address, err);
     if (rc == HF_OK)
-        rc = hf__hash_scripts(&s->hashes, err);
-    if (rc != HF_OK)
+        s->where = address->where;
+    else
         hf__server_clear(s);
     return rc;
 }
 
 void hf__server_clear(hf_server *s) {
-    hf__tls_free(s->tls);
-    hf__address_free(s->address);
+    hf__target_clear(&s->target);
     pthread_mutex_destroy(&s->clock.mu);
 }
 
+/* ---- replicas ---------------------------------------------------------- */
+
+void hf__server_saw_replicas(hf_server *s, int n) {
+    int most = atomic_load(&s->replicas);
+
+    while (n > most && !atomic_compare_exchange_weak(&s->replicas, &most, n))
+        ;
+}
+
+/* Those that are away count: a master that lost them may be about to lose its
+ * role as well. */
+int hf__server_quorum(const hf_server *s, int policy) {
+    int known = s->replicas_set ? s->replicas_set : atomic_load(&s->replicas);
+
+    return policy == HF_ALL      ? known :
+           policy == HF_MAJORITY ? (known + 1) / 2 :
+                                   policy;
+}
+
+/* ---- connecting -------------------------------------------------------- */
+
+/* A server that is not the master, or not any more, is never spoken to where
+ * the master can change.  One that will not say is believed. */
+static int check_role(hf_server *s, const hf_conn *conn,
+                      const redisReply *reply, hf_error *err) {
+    if (!hf__reply_has(reply, 1, 0) || !reply->element[0]->str)
+        return HF_OK;
+    if (strcmp(reply->element[0]->str, "master") == 0) {
+        if (hf__reply_has(reply, 3, 0))
+            hf__server_saw_replicas(s, (int)reply->element[2]->elements);
+        return HF_OK;
+    }
+    if (!s->find)
+        return HF_OK;
+    return hf__fail(err, HF_EREAD_ONLY, "%s is not the master (it says: %.32s)",
+                    conn->address->where, reply->element[0]->str);
+}
+
+static int ask_role(hf_server *s, hf_conn *conn, hf_time by, hf_error *err) {
+    redisReply *reply;
+    hf_pipe p = {0};
+    int rc;
+
+    HF_PIPE(&p, "ROLE");
+    rc = p.failed ? hf__fail_plain(err, HF_ENO_MEMORY) :
+                    hf__conn_ask(conn, p.bytes, p.len, &reply, 1, by, err);
+    hf__pipe_free(&p);
+    if (rc != HF_OK)
+        return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;
+    rc = check_role(s, conn, reply, err);
+    freeReplyObject(reply);
+    return rc;
+}
+
 int hf__server_dial(hf_server *s, hf_conn **ret, hf_time by, hf_error *err) {
-    return hf__conn_open(ret, s->address, s->tls, by, err);
+    const hf_target *target = &s->target;
+    int rc = s->find ? s->find(s->find_arg, &target, by, err) : HF_OK;
+
+    if (rc == HF_OK)
+        rc = hf__conn_open(ret, target->address, target->tls, by, err);
+    if (rc == HF_OK && s->find)
+        rc = ask_role(s, *ret, by, err);
+    if (rc != HF_OK && *ret) {
+        hf__conn_close(*ret);
+        *ret = NULL;
+    }
+    return rc;
 }
 
 /* A user who may not load scripts may still run them, as text. */
@@ -42,21 +125,22 @@ static int check_loaded(const hf_server *s, redisReply **replies, size_t n,
     for (size_t i = 0; i < n; i++)
         if (replies[i]->type == REDIS_REPLY_ERROR &&
             hf__reply_code(replies[i]) != HF_EFORBIDDEN)
-            return hf__reply_fail(err, replies[i], s->address->where, NULL);
+            return hf__reply_fail(err, replies[i], s->where, NULL);
     return HF_OK;
 }
 
 static int load_scripts(hf_server *s, hf_conn *conn, hf_time by,
                         hf_error *err) {
-    enum { N = HF_N_SCRIPTS + 1 };
+    enum { FIRST = 2, N = HF_N_SCRIPTS + FIRST };
     redisReply *replies[N];
     hf_time asked = hf__now();
     hf_pipe p = {0};
     int rc;
 
     HF_PIPE(&p, "TIME");
+    HF_PIPE(&p, "ROLE");
     for (int i = 0; i < HF_N_SCRIPTS; i++)
-        HF_PIPE(&p, "SCRIPT", "LOAD", hf__script_text[i]);
+        HF_PIPE(&p, "SCRIPT", "LOAD", s->scripts->text[i]);
     if (p.failed)
         rc = hf__fail_plain(err, HF_ENO_MEMORY);
     else
@@ -65,14 +149,16 @@ static int load_scripts(hf_server *s, hf_conn *conn, hf_time by,
     if (rc != HF_OK)
         return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;
     hf__server_clock_sample(&s->clock, replies[0], asked, conn->heard);
-    rc = check_loaded(s, replies, N, err);
+    rc = check_role(s, conn, replies[1], err);
+    if (rc == HF_OK)
+        rc = check_loaded(s, replies + FIRST, HF_N_SCRIPTS, err);
     for (int i = 0; i < N; i++)
         freeReplyObject(replies[i]);
     return rc;
 }
 
 int hf__server_greet(hf_server *s, hf_conn **ret, hf_time by, hf_error *err) {
-    hf_conn *conn;
+    hf_conn *conn = NULL;
     int rc = hf__server_dial(s, &conn, by, err);
 
     if (rc != HF_OK)

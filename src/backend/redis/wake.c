@@ -491,7 +491,7 @@ static bool hopeless(int code) {
 
 /* mu. */
 static int await(hf_listener *w, channel *c, hf_time by, hf_error *err) {
-    const char *where = w->server->address->where;
+    const char *where = w->server->where;
 
     while (c->state != HEARD && c->state != REFUSED && !hopeless(w->why.code) &&
            hf__now() < by)

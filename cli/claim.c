@@ -7,6 +7,8 @@
  * lock without either letter is none of the two sides of a read-write lock. */
 #include "claim.h"
 
+#include <string.h>
+
 #include "options.h"
 
 #define AT(field) offsetof(wait_options, field)
@@ -39,6 +41,10 @@ const option_row claim_rows[] = {
      "it has M, unless somebody has set their number"},
     {0, "simple", NULL, OPTION_FLAG, AT(simple),
      "Redis: the bare SET NX PX of small clients"},
+    {0, "also", "NAME", OPTION_LIST, AT(also),
+     "this one too: all or none (may be repeated)"},
+    {0, "replicas", "N", OPTION_TEXT, AT(replicas),
+     "Redis: so many must confirm it; majority, all"},
     {0, NULL, NULL, OPTION_FLAG, 0, NULL},
 };
 #undef AT
@@ -81,6 +87,19 @@ static void check(const command *cmd, const claim_options *o) {
                        o->permits, o->limit);
 }
 
+static int replicas(const command *cmd, const claim_options *o) {
+    if (!o->replicas)
+        return 0;
+    if (strcmp(o->replicas, "majority") == 0)
+        return HF_MAJORITY;
+    if (strcmp(o->replicas, "all") == 0)
+        return HF_ALL;
+    if (strspn(o->replicas, "0123456789") != strlen(o->replicas))
+        options_refuse(cmd, "--replicas: '%s' is not a number, majority or all",
+                       o->replicas);
+    return options_number(cmd, o->replicas);
+}
+
 int claim_wait_ms(const wait_options *o) {
     return o->nonblock ? 0 : o->wait_ms;
 }
@@ -96,6 +115,8 @@ int claim_wish(const command *cmd, claim_options *o, const char *name,
         .flags = o->writers_first ? HF_WRITERS_FIRST : 0,
         .permits = o->permits > 0 ? o->permits : 1,
         .limit = o->limit,
+        .also = &o->also,
+        .replicas = replicas(cmd, o),
         .wait_ms = claim_wait_ms(&o->wait),
     };
     check(cmd, o);

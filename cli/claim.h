@@ -22,6 +22,8 @@ typedef struct claim_options {
     wait_options wait;
     bool exclusive, shared, writers_first, fair, simple;
     int permits, limit; /* 0: not given */
+    option_list also;
+    const char *replicas;
 } claim_options;
 
 extern const option_row wait_rows[], claim_rows[];

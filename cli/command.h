@@ -18,8 +18,16 @@ typedef enum option_type {
     OPTION_STATUS,   /* int, 0 to 255                                      */
     OPTION_NUMBER,   /* int, from 0                                        */
     OPTION_COUNT,    /* int, from 1                                        */
-    OPTION_SIGNAL    /* int, a signal's number                             */
+    OPTION_SIGNAL,   /* int, a signal's number                             */
+    OPTION_LIST      /* option_list: a text for each time that it is given */
 } option_type;
+
+enum { OPTION_LIST_MOST = 31 };
+
+typedef struct option_list {
+    int n;
+    const char *items[OPTION_LIST_MOST]; /* lent by argv */
+} option_list;
 
 typedef struct option_row {
     char letter;       /* 0: it has only a long name                       */

@@ -28,6 +28,7 @@ static const struct {
 } choices[] = {
     {"color", {"auto", "always", "never"}},
     {"on-lost", {"term", "kill", "ignore", "USR1"}},
+    {"replicas", {"majority", "all"}},
 };
 
 typedef struct cursor {
@@ -52,7 +53,11 @@ static void offer_words(const cursor *at, const char *const *words) {
         offer(at, *words);
 }
 
+static void offer_names(const cursor *at);
+
 static void offer_values(const cursor *at, const char *option) {
+    if (strcmp(option, "also") == 0)
+        offer_names(at);
     for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
         if (strcmp(choices[i].option, option) == 0)
             offer_words(at, choices[i].values);

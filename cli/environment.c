@@ -2,6 +2,9 @@
  *
  * environment.c - what the command that `run` starts is told.
  *
+ * HOLDFAST_TOKENS has a line for each lock, its token, a blank and its name: a
+ * name may contain anything but the end of a line.
+ *
  * HOLDFAST_HELD lists the names that the command's ancestors hold, oldest
  * first, with colons between; a colon in a name is %3A.  HOLDFAST_HELD_IN has
  * a short sum of the store's address for each of them, since the same name in
@@ -16,10 +19,10 @@
 #include <unistd.h>
 
 static const char *const ours[] = {
-    "HOLDFAST_LOCK",  "HOLDFAST_TOKEN", "HOLDFAST_OWNER",
-    "HOLDFAST_STORE", "HOLDFAST_HELD",  "HOLDFAST_HELD_IN",
+    "HOLDFAST_LOCK",   "HOLDFAST_TOKEN", "HOLDFAST_OWNER",   "HOLDFAST_STORE",
+    "HOLDFAST_TOKENS", "HOLDFAST_HELD",  "HOLDFAST_HELD_IN",
 };
-enum { OURS = sizeof(ours) / sizeof(ours[0]) };
+enum { OURS = sizeof(ours) / sizeof(ours[0]), LISTS = 2 }; /* at the end */
 
 static const char *value_of(const char *variable) {
     const char *value = getenv(variable);
@@ -36,20 +39,6 @@ static void sum_of(const char *store, bool shares, char buf[static SUM_SIZE]) {
     snprintf(buf, SUM_SIZE, "%016" PRIx64 "%s", sum, shares ? "+" : "");
 }
 
-/* Three times as long at most; NULL without memory. */
-static char *encode(const char *name) {
-    char *text = malloc(3 * strlen(name) + 1), *to = text;
-    for (; text && *name; name++) {
-        if (*name == ':' || *name == '%')
-            to += sprintf(to, "%%%02X", (unsigned char)*name);
-        else
-            *to++ = *name;
-    }
-    if (text)
-        *to = '\0';
-    return text;
-}
-
 /* The length of the list's first word, and the list moved behind it. */
 static size_t next_word(const char **list, const char **word) {
     size_t n = strcspn(*list, ":");
@@ -60,6 +49,43 @@ static size_t next_word(const char **list, const char **word) {
 
 static bool is_word(const char *word, size_t n, const char *text) {
     return strlen(text) == n && memcmp(word, text, n) == 0;
+}
+
+/* What is said of each lock. */
+static void put_token(FILE *out, const environment *e, int i) {
+    fprintf(out, "%" PRIu64 " %s", e->tokens[i], e->names[i]);
+}
+
+static void put_name(FILE *out, const environment *e, int i) {
+    for (const char *name = e->names[i]; *name; name++)
+        if (*name == ':' || *name == '%')
+            fprintf(out, "%%%02X", (unsigned char)*name);
+        else
+            fputc(*name, out);
+}
+
+static void put_sum(FILE *out, const environment *e, int i) {
+    char sum[SUM_SIZE];
+    (void)i;
+    sum_of(e->where, e->shares, sum);
+    fputs(sum, out);
+}
+
+/* Of all of them; NULL without memory. */
+static char *join(const environment *e, char between,
+                  void (*put)(FILE *, const environment *, int)) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    for (int i = 0; out && i < e->n; i++) {
+        if (i > 0)
+            fputc(between, out);
+        put(out, e, i);
+    }
+    if (out && fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
 }
 
 /* Is it the store's sum, of something that two who share could not have
@@ -75,7 +101,8 @@ static bool is_in(const char *word, size_t n, const char *sum, bool shares) {
 bool environment_holds(const char *name, const char *where, bool shares) {
     const char *held = value_of("HOLDFAST_HELD"), *name_word, *sum_word;
     const char *held_in = value_of("HOLDFAST_HELD_IN");
-    char sum[SUM_SIZE], *wanted = encode(name);
+    environment e = {.names = &name, .n = 1};
+    char sum[SUM_SIZE], *wanted = join(&e, ':', put_name);
     bool found = false;
     sum_of(where, false, sum);
     while (wanted && *held && !found) {
@@ -105,26 +132,33 @@ static bool is_ours(const char *entry) {
     return false;
 }
 
+/* Those of ours; one that is NULL found no memory. */
+static void assign_ours(const environment *e, char **env) {
+    char number[24], *tokens = join(e, '\n', put_token);
+    char *held = join(e, ':', put_name), *sums = join(e, ':', put_sum);
+    snprintf(number, sizeof(number), "%" PRIu64, e->tokens[0]);
+    const char *values[OURS] = {e->names[0], number, e->owner, e->store,
+                                tokens,      held,   sums};
+    for (int i = 0; i < OURS; i++)
+        env[i] =
+            values[i] ? assign(ours[i], values[i], i >= OURS - LISTS) : NULL;
+    free(tokens);
+    free(held);
+    free(sums);
+}
+
 char **environment_make(const environment *e) {
-    char sum[SUM_SIZE], number[24], *held = encode(e->name), **env;
-    size_t n = 0, used = 0;
+    char **env;
+    size_t n = 0, used = OURS;
     while (environ[n])
         n++;
     env = calloc(n + OURS + 1, sizeof(*env));
-    if (!env || !held) {
-        free(held);
-        free(env);
+    if (!env)
         return NULL;
-    }
-    sum_of(e->where, e->shares, sum);
-    snprintf(number, sizeof(number), "%" PRIu64, e->token);
-    const char *values[OURS] = {e->name, number, e->owner, e->store, held, sum};
-    for (int i = 0; i < OURS; i++)
-        env[used++] = assign(ours[i], values[i], i >= 4);
+    assign_ours(e, env);
     for (size_t i = 0; i < n; i++)
         if (!is_ours(environ[i]))
             env[used++] = environ[i];
-    free(held);
     for (int i = 0; i < OURS; i++)
         if (!env[i]) {
             environment_free(env);

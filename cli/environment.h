@@ -9,11 +9,12 @@
 #include <stdint.h>
 
 typedef struct environment {
-    const char *name;
+    const char *const *names; /* n of them, the first is the one */
+    const uint64_t *tokens;
+    int n;
     const char *store; /* as the command may use it               */
     const char *where; /* as the library resolved it, to compare  */
     const char *owner;
-    uint64_t token;
     bool shares; /* others may hold it beside us                  */
 } environment;
 

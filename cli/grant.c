@@ -29,6 +29,7 @@
 #include "kind.h"
 #include "moment.h"
 #include "notify.h"
+#include "place.h"
 #include "status.h"
 #include "wait_line.h"
 
@@ -57,43 +58,55 @@ static void on_state(void *arg, hf_lock *lock, hf_state state, int why) {
 /* ---- by kind ----------------------------------------------------------- */
 
 /* Whoever comes first says how many there are. */
-static int set_limit(grant *g) {
+static int set_limit(grant *g, const char *name) {
     const grant_wish *w = g->wish;
     hf_semaphore *sem = NULL;
-    int r = hf_semaphore_new(&sem, g->client, w->name, &g->err);
+    int r = hf_semaphore_new(&sem, g->client, name, &g->err);
     if (r == HF_OK)
         r = hf_semaphore_set(sem, w->limit, 0, &g->err);
     hf_semaphore_free(sem);
     return r == HF_BUSY ? HF_OK : r;
 }
 
-static bool is_nested(const grant *g, bool shares) {
-    return environment_holds(g->wish->name, hf_store(g->client), shares);
+static bool is_nested(const grant *g, const char *name, bool shares) {
+    return environment_holds(name, hf_store(g->client), shares);
 }
 
 /* A reader that is part of a reader does not stand behind a writer: that one
  * waits for the outer reader, and we would wait for ourselves. */
-static unsigned flags_of(const grant *g) {
+static unsigned flags_of(const grant *g, const char *name) {
     unsigned flags = HF_OWNER_HANDLE | g->wish->flags;
-    if (g->wish->kind == HF_READ && is_nested(g, false))
+    if (g->wish->kind == HF_READ && is_nested(g, name, false))
         flags &= ~(unsigned)HF_WRITERS_FIRST;
     return flags;
 }
 
-static int make_lock(grant *g) {
+static int make_one(grant *g, hf_lock **ret, const char *name) {
     const grant_wish *w = g->wish;
     hf_lock_options options = HF_LOCK_OPTIONS_INIT;
     options.kind = w->kind;
-    options.flags = flags_of(g);
+    options.flags = flags_of(g, name);
     options.watchdog_ms = w->lease_ms;
     options.max_hold_ms = w->at_most_ms;
+    options.replicas = w->replicas;
     if (w->kind == HF_PERMIT)
         options.permits = w->permits;
-    int r = hf_lock_new(&g->lock, g->client, w->name, &options, &g->err);
+    int r = hf_lock_new(ret, g->client, name, &options, &g->err);
+    if (r == HF_OK && w->limit > 0)
+        r = set_limit(g, name);
+    return r;
+}
+
+static int make_lock(grant *g) {
+    int n = wish_names(g->wish), r = HF_OK;
+    for (int i = 0; i < n && r == HF_OK; i++)
+        r = make_one(g, &g->members[i], wish_name(g->wish, i));
+    if (r == HF_OK && n > 1)
+        r = hf_multi_new(&g->lock, g->members, (size_t)n, &g->err);
+    else if (r == HF_OK)
+        g->lock = g->members[0];
     if (r == HF_OK)
         hf_lock_on_state(g->lock, on_state, g);
-    if (r == HF_OK && w->limit > 0)
-        r = set_limit(g);
     return r;
 }
 
@@ -136,18 +149,29 @@ int grant_release(grant *g, int keep_ms) {
 
 /* ---- asking ------------------------------------------------------------ */
 
+/* A thread of the library's. */
+static void on_event(void *arg, const hf_event *event) {
+    (void)arg;
+    if (event->kind == HF_EVENT_WEAKER)
+        complain("this store cannot wait for replicas: --replicas has no "
+                 "effect");
+}
+
 static int open_store(grant *g) {
+    const grant_wish *w = g->wish;
     hf_options options = HF_OPTIONS_INIT;
-    options.why = g->wish->why;
-    options.program = g->wish->program;
-    options.lease_ms = g->wish->lease_ms;
-    int r = settings_open(&g->client, g->wish->settings, options, &g->err);
+    options.why = w->why;
+    options.program = w->program;
+    options.lease_ms = w->lease_ms;
+    options.on_event = w->replicas ? on_event : NULL;
+    int r = settings_open(&g->client, w->settings, options, &g->err);
     if (r == HF_OK)
         r = make(g);
-    if (r == HF_OK && is_nested(g, kind_shares(g->wish->kind))) {
-        g->nested = true;
-        r = HF_BUSY;
-    }
+    for (int i = 0; i < wish_names(w) && r == HF_OK; i++)
+        if (is_nested(g, wish_name(w, i), kind_shares(w->kind))) {
+            g->nested = wish_name(w, i);
+            r = HF_BUSY;
+        }
     return r;
 }
 
@@ -192,13 +216,38 @@ static bool has_answer(grant *g) {
     return grant_news_next(g, &news) && news.kind == NEWS_ANSWER;
 }
 
+/* Is it somebody else who has what we want of it? */
+static bool is_taken(const grant *g, const char *name) {
+    hf_error err;
+    places all;
+    place_line l;
+    bool taken = false;
+    if (places_list(&all, g->client, name, &err) == HF_OK) {
+        places_line_for(&all, g->wish->kind, &l);
+        if (kind_line(g->wish->kind) == HF_SEMAPHORE)
+            taken = !l.count || l.count->count < g->wish->permits;
+        else
+            taken = l.holder && l.holder->pid != getpid();
+    }
+    places_free(&all);
+    return taken;
+}
+
+/* Of several names the one that we wait for, or waited for in vain. */
+static const char *name_in_the_way(const grant *g) {
+    int n = wish_names(g->wish);
+    for (int i = 0; i < n && n > 1; i++)
+        if (is_taken(g, wish_name(g->wish, i)))
+            return wish_name(g->wish, i);
+    return g->wish->name;
+}
+
 /* A cancel is heard only by a wait that is under way, so it is repeated until
  * the thread has answered. */
 static void await_answer(grant *g, const signals *s) {
     wait_line line;
     int64_t beat = 0;
-    wait_line_start(&line, g->wish->name, g->wish->kind, g->asked,
-                    g->wish->settings->verbose);
+    wait_line_start(&line, g->wish->kind, g->asked, g->wish->settings->verbose);
     struct pollfd fds[] = {{.fd = s->fd, .events = POLLIN},
                            {.fd = g->news, .events = POLLIN}};
     for (;;) {
@@ -215,7 +264,7 @@ static void await_answer(grant *g, const signals *s) {
         else if (n == 0 && moment_now() < line.next)
             continue;
         else if (n == 0 && atomic_load(&g->stage) == ASKING)
-            wait_line_show(&line, g->client);
+            wait_line_show(&line, name_in_the_way(g), g->client);
         else if (n == 0)
             line.next = moment_now() + CANCEL_AGAIN_MS;
     }
@@ -270,11 +319,40 @@ int grant_refused(const grant *g, int conflict) {
     if (g->nested)
         complain("'%s' is held by a 'holdfast run' that this command is part "
                  "of: waiting for it would never end",
-                 w->name);
+                 g->nested);
     else
-        wait_line_failed(g->client, w->name, w->kind,
+        wait_line_failed(g->client, name_in_the_way(g), w->kind,
                          w->wait_ms != 0 ? g->since - g->asked : 0);
     return conflict;
+}
+
+const char *grant_name(const grant *g) {
+    return g->lock ? hf_lock_name(g->lock) : g->wish->name;
+}
+
+int grant_tokens(const grant *g, uint64_t tokens[static GRANT_MOST]) {
+    int n = wish_names(g->wish);
+    for (int i = 0; i < n; i++)
+        tokens[i] = hf_lock_token(g->members[i]);
+    return n;
+}
+
+void grant_put_locks(const grant *g, const uint64_t *tokens, json *j) {
+    json_open(j, "locks", '[');
+    for (int i = 0; i < wish_names(g->wish); i++) {
+        json_open(j, NULL, '{');
+        json_text(j, "name", wish_name(g->wish, i));
+        json_token(j, "token", tokens[i]);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+const char *grant_lost_name(const grant *g) {
+    for (int i = 0; i < wish_names(g->wish) && g->lock; i++)
+        if (!hf_lock_is_held(g->members[i]))
+            return wish_name(g->wish, i);
+    return g->wish->name;
 }
 
 bool grant_news_next(grant *g, grant_news *news) {
@@ -282,10 +360,12 @@ bool grant_news_next(grant *g, grant_news *news) {
 }
 
 void grant_close(grant *g) {
-    if (g->lock) {
+    if (g->lock)
         hf_lock_on_state(g->lock, NULL, NULL);
-        hf_lock_free(g->lock);
-    }
+    if (g->lock != g->members[0])
+        hf_lock_free(g->lock); /* before its members */
+    for (int i = 0; i < GRANT_MOST; i++)
+        hf_lock_free(g->members[i]);
     hf_semaphore_free(g->sem);
     hf_latch_free(g->latch);
     hf_close(g->client);

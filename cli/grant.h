@@ -9,14 +9,18 @@
 #include <stdatomic.h>
 
 #include "../include/holdfast.h"
+#include "json.h"
 #include "settings.h"
 #include "signals.h"
+
+enum { GRANT_MOST = 1 + OPTION_LIST_MOST }; /* locks in one grant */
 
 typedef struct grant_wish {
     const settings *settings;
     const char *name;
-    const char *why;     /* NULL: the settings' */
-    const char *program; /* NULL: this one */
+    const option_list *also; /* more names, all or none; NULL: none */
+    const char *why;         /* NULL: the settings' */
+    const char *program;     /* NULL: this one */
     hf_kind kind;
     unsigned flags; /* HF_WRITERS_FIRST */
     int permits;    /* PERMIT, SEMAPHORE */
@@ -24,6 +28,7 @@ typedef struct grant_wish {
     int wait_ms;
     int lease_ms;
     int at_most_ms; /* 0: no limit */
+    int replicas;   /* that must confirm it; HF_MAJORITY, HF_ALL */
 } grant_wish;
 
 /* What the library's threads tell the main thread. */
@@ -39,9 +44,11 @@ typedef struct grant {
     hf_lock *lock; /* one of these three, by the kind                      */
     hf_semaphore *sem;
     hf_latch *latch;
-    int result;    /* HF_OK: held                                          */
-    int signal;    /* ended the wait; 0: none                              */
-    bool nested;   /* BUSY because a command we are part of holds it       */
+    hf_lock *members[GRANT_MOST]; /* the locks of the names; if there is but
+                                     one, it is `lock`                     */
+    int result;         /* HF_OK: held                                     */
+    int signal;         /* ended the wait; 0: none                         */
+    const char *nested; /* BUSY because a command we are part of holds it  */
     hf_error err;  /* result < 0                                           */
     int64_t asked; /* when we began                                        */
     int64_t since; /* when it was granted                                  */
@@ -52,6 +59,15 @@ typedef struct grant {
     atomic_int stage;
 } grant;
 
+/* The names wished for, from the first, which has the say where one has to. */
+static inline int wish_names(const grant_wish *w) {
+    return 1 + (w->also ? w->also->n : 0);
+}
+
+static inline const char *wish_name(const grant_wish *w, int i) {
+    return i == 0 ? w->name : w->also->items[i - 1];
+}
+
 /* Opens the store and waits; nothing is left in the store unless the result is
  * HF_OK, and a signal that came before it makes it HF_ECANCELLED.  g->client
  * stays open (it may be NULL) for questions about who holds. */
@@ -59,6 +75,18 @@ int grant_ask(grant *g, const grant_wish *wish, const signals *s);
 
 /* Says why it was not granted; the exit status, `conflict` if it was busy. */
 int grant_refused(const grant *g, int conflict);
+
+/* What it is called: the name, or all of them.  Lent. */
+const char *grant_name(const grant *g);
+
+/* The tokens of all names, in their order; how many there are. */
+int grant_tokens(const grant *g, uint64_t tokens[static GRANT_MOST]);
+
+/* "locks": the names with their tokens. */
+void grant_put_locks(const grant *g, const uint64_t *tokens, json *j);
+
+/* The name that is held no longer; if all are, the first. */
+const char *grant_lost_name(const grant *g);
 
 /* What happened to the hold; false: nothing more. */
 bool grant_news_next(grant *g, grant_news *news);

@@ -35,18 +35,20 @@ static const option_row *const shared_rows[] = {wait_rows, claim_rows,
 static bool say_held(const grant *g, bool as_json) {
     char owner[128];
     json j = {.out = stdout};
-    uint64_t token = hf_lock_token(g->lock);
-    hf_lock_owner(g->lock, owner, sizeof(owner));
-    if (!as_json) {
-        printf("%" PRIu64 "\n", token);
+    uint64_t tokens[GRANT_MOST];
+    int n = grant_tokens(g, tokens);
+    hf_lock_owner(g->members[0], owner, sizeof(owner));
+    for (int i = 0; i < n && !as_json; i++)
+        printf("%" PRIu64 "%c", tokens[i], i + 1 < n ? ' ' : '\n');
+    if (!as_json)
         return fflush(stdout) == 0;
-    }
     json_open(&j, NULL, '{');
     json_text(&j, "name", g->wish->name);
     json_text(&j, "kind", kind_word(g->wish->kind));
     json_text(&j, "store", hf_store(g->client));
     json_text(&j, "owner", owner);
-    json_token(&j, "token", token);
+    json_token(&j, "token", tokens[0]);
+    grant_put_locks(g, tokens, &j);
     json_close(&j, '}');
     putchar('\n');
     return fflush(stdout) == 0;
@@ -57,14 +59,14 @@ static int give_back(grant *g, int status) {
     notify("STOPPING=1");
     if (status == EXIT_LOST || r == HF_OK)
         return status;
-    complain("'%s': %s", g->wish->name, g->err.text);
+    complain("'%s': %s", grant_name(g), g->err.text);
     return r == HF_ELOST ? EXIT_LOST : status;
 }
 
 static int hold(grant *g, const signals *s, bool as_json) {
     if (!say_held(g, as_json))
         return give_back(g, EXIT_SOFTWARE);
-    notify("READY=1\nSTATUS=holding '%s'", g->wish->name);
+    notify("READY=1\nSTATUS=holding '%s'", grant_name(g));
     return give_back(g, keep(g, s, STDIN_FILENO));
 }
 
@@ -101,7 +103,8 @@ const command hold_command = {
     .about =
         "For scripts that cannot be wrapped by 'run'.  When the lock is held\n"
         "its token is printed, one line; it is given back when stdin closes\n"
-        "or a signal comes.  Exit 76: it was lost meanwhile.\n"
+        "or a signal comes.  Exit 76: it was lost meanwhile.  With --also the\n"
+        "tokens of all stand in that line, NAME's first.\n"
         "\n"
         "    coproc LOCK { holdfast hold nightly; }\n"
         "    read -r token <&\"${LOCK[0]}\"",

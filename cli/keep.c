@@ -17,7 +17,7 @@ static bool was_lost(grant *g) {
     while (grant_news_next(g, &news))
         if (news.kind == NEWS_STATE && news.state == HF_STATE_LOST) {
             complain("lost the %s '%s': %s", kind_title(g->wish->kind),
-                     g->wish->name, hf_strerror(news.why));
+                     grant_lost_name(g), hf_strerror(news.why));
             return true;
         }
     return false;

@@ -38,6 +38,8 @@ static const option_row rows[] = {
      "at last run STRING by the shell when we no longer do"},
     {0, "fair", NULL, OPTION_FLAG, AT(task.claim.fair),
      "who has stood by longest leads next"},
+    {0, "replicas", "N", OPTION_TEXT, AT(task.claim.replicas),
+     "Redis: so many must confirm it; majority, all"},
     {0, NULL, NULL, OPTION_FLAG, 0, NULL},
 };
 #undef AT
@@ -105,7 +107,8 @@ static void say_leading(const task *t) {
     if (t->wish.settings->verbose)
         complain("leading '%s' after %s, token %llu, in %s", t->wish.name,
                  text_span(t->grant.since - t->grant.asked, waited),
-                 (unsigned long long)t->out.token, hf_store(t->grant.client));
+                 (unsigned long long)t->out.tokens[0],
+                 hf_store(t->grant.client));
 }
 
 /* True: a loss ended it, and another term may follow. */

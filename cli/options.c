@@ -119,6 +119,7 @@ static const char *set_number(const option_row *row, const char *text,
         return *to == 0 ? "is not a signal" : NULL;
     case OPTION_FLAG:
     case OPTION_TEXT:
+    case OPTION_LIST:
         break;
     }
     return NULL;
@@ -145,6 +146,13 @@ int options_word(const command *cmd, const char *word) {
     options_refuse(cmd, "unknown word '%s'", word);
 }
 
+static const char *add(option_list *to, const char *text) {
+    if (to->n == OPTION_LIST_MOST)
+        return "is one too many";
+    to->items[to->n++] = text;
+    return NULL;
+}
+
 static void set(const reader *r, const option_row *row, const char *text) {
     void *to = r->into + row->offset;
     const char *wrong = NULL;
@@ -152,6 +160,8 @@ static void set(const reader *r, const option_row *row, const char *text) {
         *(bool *)to = true;
     else if (row->type == OPTION_TEXT)
         *(const char **)to = text;
+    else if (row->type == OPTION_LIST)
+        wrong = add(to, text);
     else
         wrong = set_number(row, text, to);
     if (wrong)

@@ -45,9 +45,10 @@ static void put(json *j, const outcome *o, const grant *g) {
     json_text(j, "kind", kind_word(g->wish->kind));
     json_text_or_null(j, "store", g->client ? hf_store(g->client) : "");
     json_text_or_null(j, "owner", o->owner);
-    json_token(j, "token", o->token);
+    json_token(j, "token", o->tokens[0]);
     json_span(j, "waited", g->since - g->asked);
     json_span(j, "held", o->held_ms);
+    grant_put_locks(g, o->tokens, j);
     put_error(j, g);
     json_close(j, '}');
     fputc('\n', j->out);

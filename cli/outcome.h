@@ -13,7 +13,7 @@ typedef struct outcome {
     bool ran;         /* the command was started                            */
     int status;       /* as of waitpid, if it ran                           */
     char owner[128];
-    uint64_t token;  /* 0: never held                                       */
+    uint64_t tokens[GRANT_MOST]; /* of the names; 0: never held             */
     int64_t held_ms; /* -1: never held                                      */
 } outcome;
 

@@ -87,11 +87,12 @@ static void not_held(run *r) {
 
 static void say_held(const task *t) {
     char waited[24];
-    notify("READY=1\nSTATUS=holding '%s'", t->wish.name);
+    notify("READY=1\nSTATUS=holding '%s'", grant_name(&t->grant));
     if (t->wish.settings->verbose)
-        complain("got '%s' after %s, token %llu, in %s", t->wish.name,
+        complain("got '%s' after %s, token %llu, in %s", grant_name(&t->grant),
                  text_span(t->grant.since - t->grant.asked, waited),
-                 (unsigned long long)t->out.token, hf_store(t->grant.client));
+                 (unsigned long long)t->out.tokens[0],
+                 hf_store(t->grant.client));
 }
 
 static void held(run *r) {
@@ -144,8 +145,11 @@ const command run_command = {
         "configuration, 64 usage, 126 not executable, 127 not found, 128+n\n"
         "interrupted by signal n while waiting, nothing was run.\n"
         "\n"
+        "With --also it holds all of these locks or none; what is said about\n"
+        "the lock is said of each.\n"
+        "\n"
         "The command finds HOLDFAST_LOCK, HOLDFAST_TOKEN, HOLDFAST_OWNER,\n"
-        "HOLDFAST_STORE and HOLDFAST_HELD in its environment.",
+        "HOLDFAST_STORE, HOLDFAST_TOKENS and HOLDFAST_HELD in its environment.",
     .options = rows,
     .shared = shared_rows,
     .max_operands = 1,

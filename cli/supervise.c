@@ -67,7 +67,8 @@ static void heed_signals(watch *w) {
 /* ---- loss -------------------------------------------------------------- */
 
 /* The store has just answered, so one more question is cheap: who has it? */
-static void reason_of_loss(const watch *w, int why, char *buf, size_t size) {
+static void reason_of_loss(const watch *w, const char *name, int why, char *buf,
+                           size_t size) {
     grant *g = w->grant;
     const hf_place *holder = NULL;
     hf_error err;
@@ -80,7 +81,7 @@ static void reason_of_loss(const watch *w, int why, char *buf, size_t size) {
     snprintf(buf, size, "%s", hf_strerror(why));
     if (why != HF_ELOST || kind_shares(g->wish->kind))
         return;
-    if (places_list(&all, g->client, g->wish->name, &err) == HF_OK)
+    if (places_list(&all, g->client, name, &err) == HF_OK)
         holder = places_holder(&all);
     if (holder && holder->pid != getpid()) {
         place_who(holder, who, sizeof(who));
@@ -91,9 +92,10 @@ static void reason_of_loss(const watch *w, int why, char *buf, size_t size) {
 
 static void say_lost(const watch *w, int why) {
     char reason[700], age[24], last[64] = "", grace[24], next[96];
-    char name[16];
+    char sig[16];
+    const char *name = grant_lost_name(w->grant);
     const loss_plan *plan = w->plan;
-    reason_of_loss(w, why, reason, sizeof(reason));
+    reason_of_loss(w, name, why, reason, sizeof(reason));
     if (w->renewed > 0)
         snprintf(last, sizeof(last), ", last renewed %s ago",
                  text_span(moment_now() - w->renewed, age));
@@ -106,9 +108,9 @@ static void say_lost(const watch *w, int why) {
     else
         snprintf(
             next, sizeof(next), "the command was sent SIG%s, in %s SIGKILL",
-            signals_name(plan->signal, name), text_span(plan->grace_ms, grace));
+            signals_name(plan->signal, sig), text_span(plan->grace_ms, grace));
     complain("lost the %s '%s'%s: %s; %s", kind_title(w->grant->wish->kind),
-             w->grant->wish->name, last, reason, next);
+             name, last, reason, next);
 }
 
 /* The signal first: the words may take a moment. */
@@ -144,7 +146,7 @@ static void heed_news(watch *w) {
             complain("%s '%s'%s%s",
                      news.state == HF_STATE_DOUBT ? "could not renew" :
                                                     "renewed again",
-                     w->grant->wish->name,
+                     grant_name(w->grant),
                      news.state == HF_STATE_DOUBT ? ": " : "",
                      news.state == HF_STATE_DOUBT ? hf_strerror(news.why) : "");
     }

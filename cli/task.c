@@ -123,17 +123,24 @@ int task_read(task *t, const command *cmd, task_options *o, const char *name,
 /* ---- running ----------------------------------------------------------- */
 
 void task_granted(task *t) {
-    t->out = (outcome){.word = "held", .token = hf_lock_token(t->grant.lock)};
-    hf_lock_owner(t->grant.lock, t->out.owner, sizeof(t->out.owner));
+    const grant *g = &t->grant;
+    t->out = (outcome){.word = "held"};
+    grant_tokens(g, t->out.tokens);
+    hf_lock_owner(g->members[0], t->out.owner, sizeof(t->out.owner));
 }
 
 static char **environment_of(const task *t) {
+    const char *names[GRANT_MOST];
+    int n = wish_names(&t->wish);
+    for (int i = 0; i < n; i++)
+        names[i] = wish_name(&t->wish, i);
     return environment_make(&(environment){
-        .name = t->wish.name,
+        .names = names,
+        .tokens = t->out.tokens,
+        .n = n,
         .store = settings_handed_down(t->wish.settings, t->grant.client),
         .where = hf_store(t->grant.client),
         .owner = t->out.owner,
-        .token = t->out.token,
         .shares = kind_shares(t->wish.kind)});
 }
 
@@ -183,12 +190,13 @@ void task_give_back(task *t, bool lost, int at_least_ms) {
     t->out.held_ms = moment_now() - g->since;
     if (result == HF_ELOST && !lost)
         complain("lost the %s '%s' before it was released: %s",
-                 kind_title(t->wish.kind), t->wish.name, hf_strerror(HF_ELOST));
+                 kind_title(t->wish.kind), grant_name(g),
+                 hf_strerror(HF_ELOST));
     else if (result != HF_OK && !lost)
         complain("'%s' was not released, its lease will end it: %s",
-                 t->wish.name, g->err.text);
+                 grant_name(g), g->err.text);
     else if (t->wish.settings->verbose && !lost)
-        complain("released '%s'", t->wish.name);
+        complain("released '%s'", grant_name(g));
     if (lost || result == HF_ELOST) {
         t->out.word = "lost";
         t->out.exit = EXIT_LOST;

@@ -23,10 +23,9 @@
 
 enum { FIRST_MS = 300, EVERY_MS = 1000 };
 
-void wait_line_start(wait_line *line, const char *name, hf_kind kind,
-                     int64_t since, bool verbose) {
+void wait_line_start(wait_line *line, hf_kind kind, int64_t since,
+                     bool verbose) {
     memset(line, 0, sizeof(*line));
-    line->name = name;
     line->kind = kind;
     line->since = since;
     line->terminal = isatty(STDERR_FILENO);
@@ -119,7 +118,13 @@ static void rewrite(const wait_line *line, const place_line *l) {
     fflush(stderr);
 }
 
-static void changed(wait_line *line, const char *now) {
+/* Names are lent by argv, so that they can be told apart by their address. */
+static bool is_news(const wait_line *line, const char *name, const char *now) {
+    return name != line->name || strcmp(now, line->last) != 0;
+}
+
+static void changed(wait_line *line, const char *name, const char *now) {
+    line->name = name;
     snprintf(line->last, sizeof(line->last), "%s", now);
     notify("STATUS=waiting for '%s', %s", line->name, now);
     if (!line->terminal && line->verbose)
@@ -127,16 +132,16 @@ static void changed(wait_line *line, const char *now) {
 }
 
 /* A store that does not answer leaves the line as it was. */
-void wait_line_show(wait_line *line, hf_client *client) {
+void wait_line_show(wait_line *line, const char *name, hf_client *client) {
     hf_error err;
     places all;
     place_line l;
     char now[700];
-    if (places_list(&all, client, line->name, &err) == HF_OK) {
+    if (places_list(&all, client, name, &err) == HF_OK) {
         places_line_for(&all, line->kind, &l);
         describe(&l, line->kind, now, sizeof(now));
-        if (strcmp(now, line->last) != 0)
-            changed(line, now);
+        if (is_news(line, name, now))
+            changed(line, name, now);
         if (line->terminal) {
             rewrite(line, &l);
             line->shown = true;

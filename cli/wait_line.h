@@ -11,22 +11,22 @@
 #include "../include/holdfast.h"
 
 typedef struct wait_line {
-    const char *name;
-    hf_kind kind;  /* of what we ask for                                   */
-    int64_t since; /* we wait                                              */
-    int64_t next;  /* when to look and show again; MOMENT_NEVER: never     */
-    bool terminal; /* one line that is rewritten                           */
-    bool verbose;  /* else a line per change                               */
+    const char *name; /* that was shown last                               */
+    hf_kind kind;     /* of what we ask for                                   */
+    int64_t since;    /* we wait                                              */
+    int64_t next;     /* when to look and show again; MOMENT_NEVER: never     */
+    bool terminal;    /* one line that is rewritten                           */
+    bool verbose;     /* else a line per change                               */
     bool shown;
     char last[700];
 } wait_line;
 
 /* Nothing is shown for the first 300 ms: most waits are shorter. */
-void wait_line_start(wait_line *line, const char *name, hf_kind kind,
-                     int64_t since, bool verbose);
+void wait_line_start(wait_line *line, hf_kind kind, int64_t since,
+                     bool verbose);
 
-/* Asks the store who holds, and shows it. */
-void wait_line_show(wait_line *line, hf_client *client);
+/* Asks the store who holds that name, and shows it. */
+void wait_line_show(wait_line *line, const char *name, hf_client *client);
 
 /* Takes the line off the terminal. */
 void wait_line_clear(const wait_line *line);

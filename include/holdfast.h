@@ -319,6 +319,43 @@ HF_API void hf_lock_on_state(hf_lock *lock, hf_state_fn *fn, void *arg);
  * error code. */
 HF_API int hf_lock_lost_fd(hf_lock *lock);
 
+/* ---- several locks at once --------------------------------------------- */
+
+/* A lock made of others, of whatever kinds and stores: held while all of them
+ * are.  The verbs above serve it:
+ *   acquire  all or none, by one deadline.  They are taken in one order, that
+ *            of their stores and names, so that two who want the same ones do
+ *            not wait for each other; should that happen all the same, each
+ *            gives way now and then.  What was taken is given back on failure;
+ *            err names the member it came from.  HF_ELOST may also say that a
+ *            member was lost while another was waited for
+ *   release, release_after, extend
+ *            all of them, whatever becomes of one.  The result is the worst by
+ *            its class - misuse, not held, doubt, not done -, and err tells of
+ *            every one that failed.  Release goes from the last to the first
+ *   force_release
+ *            all of them; HF_EFREE: nobody held any.  `owner` must be NULL
+ *   is_held, remaining_ms
+ *            of the weakest member
+ *   on_state, lost_fd
+ *            lost as soon as one member is, and told once; in doubt while one
+ *            is; held again when all are
+ *   token, owner, last_token
+ *            it has none of its own: 0, "", HF_EUSAGE.  Ask the members
+ *   name     the members', in that order, joined by " + "
+ * It belongs to the calling thread, unless every member belongs to its handle
+ * (HF_OWNER_HANDLE).
+ *
+ * Members are lent: they outlive it, and so do their clients.  Meanwhile they
+ * may be asked, but acquire, release and extend are refused (HF_EUSAGE), and
+ * their on_state is taken.  Freeing the multi-lock releases what is held and
+ * leaves them as they were, without a callback.
+ *
+ * HF_EUSAGE: a member is held, stands in another multi-lock, or is one itself;
+ * or one name of a store comes twice, of whatever kinds. */
+HF_API int hf_multi_new(hf_lock **ret, hf_lock *const *members, size_t n,
+                        hf_error *err);
+
 /* ---- the semaphore ----------------------------------------------------- */
 
 /* A number of permits under a name, until somebody sets it: none.  Permits

@@ -94,13 +94,14 @@ static int turn_ends(const quest *q) {
 }
 
 /* Joins the queue.  HF_OK: it is our turn to ask, or me.given is ours. */
-static int wait_for_turn(quest *q) {
+static int wait_for_turn(quest *q, const hf_terms *terms) {
     hf_spot *spot = q->spot;
     hf_time until;
     int rc = HF_OK;
 
     pthread_mutex_lock(&spot->mu);
     hf__waiter_join(spot, &q->me);
+    q->me.cancelled = hf__terms_cancelled(terms);
     while ((until = turn_comes(q)) != 0 && (rc = turn_ends(q)) == HF_OK) {
         q->me.takes = q->me.lock != NULL;
         if (hf__waiter_sleep(spot, &q->me, hf__sooner(q->by, until)))
@@ -395,14 +396,14 @@ static int end_quest(quest *q, int rc, hf_error *err) {
     return rc;
 }
 
-int hf__acquire(hf_client *client, hf_hold *h, const void *via, hf_time by,
-                bool waits, hf_error *err) {
+int hf__acquire(hf_client *client, hf_hold *h, const hf_terms *terms,
+                hf_error *err) {
     quest q = {.client = client,
                .spot = h->spot,
                .hold = h,
-               .by = by,
-               .waits = waits,
-               .me = {.via = via,
+               .by = terms->by,
+               .waits = terms->waits,
+               .me = {.via = terms->via,
                       .owner = h->claim.owner,
                       .above = h->above,
                       .mode = h->claim.mode,
@@ -416,7 +417,7 @@ int hf__acquire(hf_client *client, hf_hold *h, const void *via, hf_time by,
     }
     if (h->lock && hf__shares_turns(h->lock))
         q.me.lock = h->lock;
-    rc = wait_for_turn(&q);
+    rc = wait_for_turn(&q, terms);
     if (q.me.given) { /* the hold we came with is not needed */
         forget(&q);
         return HF_OK;

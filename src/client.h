@@ -6,6 +6,8 @@
 
 #include "keeper.h"
 
+typedef struct hf_multi hf_multi;
+
 struct hf_client {
     hf_host host;
     hf_backend *be;
@@ -21,8 +23,9 @@ struct hf_client {
 
 struct hf_lock {
     hf_client *client;
-    hf_spot *spot;
-    uint64_t who; /* the handle's identity; 0: the calling thread owns */
+    hf_spot *spot;   /* NULL: a multi-lock */
+    hf_multi *multi; /* that it is, or is a member of; NULL: neither */
+    uint64_t who;    /* the handle's identity; 0: the calling thread owns */
     unsigned flags;
     hf_kind kind;
     int permits;
@@ -31,7 +34,7 @@ struct hf_lock {
     int backoff_ms, max_backoff_ms; /* SPIN */
     int replicas;
 
-    /* The keeper's mu. */
+    /* The keeper's mu, or the multi-lock's. */
     hf_state_fn *on_state;
     void *state_arg;
     int lost_fd; /* -1: not asked for */
@@ -65,19 +68,73 @@ int hf__check_name(const hf_client *client, const char *name, hf_error *err);
 
 /* ---- acquire.c --------------------------------------------------------- */
 
-/* Asks, waits, asks again until the claim of `h` is granted or `by` has come.
- * On HF_OK a hold of the asker's stands in its spot and with the keeper, if
- * its kind is leased at all; otherwise nothing of it is left but, perhaps,
- * what the keeper gives back.  `waits` false: one question, HF_BUSY for an
- * answer.  `via` is the handle.  Takes the caller's reference. */
-int hf__acquire(hf_client *client, hf_hold *h, const void *via, hf_time by,
-                bool waits, hf_error *err);
+/* For how long it may last, and what ends it. */
+typedef struct hf_terms {
+    hf_time by;
+    bool waits;      /* false: one question, HF_BUSY for an answer */
+    const void *via; /* the handle, see hf__spot_cancel */
+
+    /* For a wait in several parts: a cancel is counted before it is told to
+     * those who wait, so that nobody begins to who has not seen it.  NULL:
+     * there is none. */
+    const atomic_uint *cancels;
+    unsigned seen; /* of them, when it began */
+} hf_terms;
+
+static inline hf_terms hf__terms(int wait_ms, const void *via) {
+    return (hf_terms){
+        .by = hf__after_ms(wait_ms), .waits = wait_ms != 0, .via = via};
+}
+
+static inline bool hf__terms_cancelled(const hf_terms *t) {
+    return t->cancels && atomic_load(t->cancels) != t->seen;
+}
+
+/* Asks, waits, asks again until the claim of `h` is granted or the terms end
+ * it.  On HF_OK a hold of the asker's stands in its spot and with the keeper,
+ * if its kind is leased at all; otherwise nothing of it is left but, perhaps,
+ * what the keeper gives back.  Takes the caller's reference. */
+int hf__acquire(hf_client *client, hf_hold *h, const hf_terms *terms,
+                hf_error *err);
 
 /* The caller's hold in the spot, or NULL.  Spot mu. */
 hf_hold *hf__hold_of(hf_spot *spot, uint64_t who, hf_mode mode);
 
 /* A trouble of the store's that may pass by itself. */
 bool hf__passing(int rc);
+
+/* ---- lock.c: what a multi-lock does with its members ------------------- */
+
+/* As the public ones, which refuse a member; err is not NULL. */
+int hf__lock_acquire(hf_lock *lock, const hf_terms *terms, hf_error *err);
+int hf__lock_release(hf_lock *lock, int after_ms, hf_error *err);
+int hf__lock_extend(hf_lock *lock, int lease_ms, hf_error *err);
+
+/* How the hold of that thread (or of the handle, if it owns) fares, as the
+ * keeper has it, and why if not well; no hold is a lost one. */
+hf_state hf__lock_state(hf_lock *lock, uint64_t who, int *why);
+
+/* Is anything held through the handle?  And the end of it, whoever owns it. */
+bool hf__lock_has_holds(hf_lock *lock);
+void hf__lock_end_holds(hf_lock *lock);
+
+/* ---- multi.c ----------------------------------------------------------- */
+
+/* The verbs that change something: of a multi-lock for all of its members; a
+ * member by itself is refused.  err is not NULL. */
+int hf__multi_acquire(hf_lock *lock, int wait_ms, hf_error *err);
+int hf__multi_release(hf_lock *lock, int after_ms, hf_error *err);
+int hf__multi_extend(hf_lock *lock, int lease_ms, hf_error *err);
+void hf__multi_on_state(hf_lock *lock, hf_state_fn *fn, void *arg);
+
+/* Of a multi-lock only. */
+int hf__multi_force_release(hf_lock *lock, const char *owner, hf_error *err);
+void hf__multi_cancel(hf_lock *lock);
+int64_t hf__multi_remaining_ms(hf_lock *lock); /* 0: not held */
+int hf__multi_holds(hf_lock *lock);
+int hf__multi_lost_fd(hf_lock *lock);
+const char *hf__multi_name(const hf_lock *lock);
+void hf__multi_free(hf_lock *lock); /* a forked copy, too */
 
 /* ---- kinds ------------------------------------------------------------- */
 

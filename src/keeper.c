@@ -173,14 +173,6 @@ static void schedule(hf_keeper *k, hf_hold *h) {
 
 /* ---- changes of state -------------------------------------------------- */
 
-static void signal_fd(int fd) {
-    uint64_t one = 1;
-
-    if (fd >= 0)
-        while (write(fd, &one, sizeof one) < 0 && errno == EINTR)
-            ;
-}
-
 static void note(hf_keeper *k, hf_hold *h, hf_state state, int why) {
     notice *told = malloc(sizeof *told);
 
@@ -193,10 +185,10 @@ static void note(hf_keeper *k, hf_hold *h, hf_state state, int why) {
 }
 
 static void lose(hf_keeper *k, hf_hold *h, int why) {
-    atomic_store(&h->state, HF_STATE_LOST);
     h->why = why;
-    if (h->lock && h->lock->n_lost++ == 0)
-        signal_fd(h->lock->lost_fd);
+    atomic_store(&h->state, HF_STATE_LOST);
+    if (h->lock)
+        hf__loss_raise(h->lock);
     note(k, h, HF_STATE_LOST, why);
 }
 
@@ -782,23 +774,45 @@ int hf__keeper_lost_fd(hf_keeper *k, hf_lock *lock) {
     int fd;
 
     pthread_mutex_lock(&k->mu);
+    fd = hf__loss_fd(lock);
+    pthread_mutex_unlock(&k->mu);
+    return fd;
+}
+
+void hf__keeper_mourned(hf_keeper *k, hf_hold *h) {
+    pthread_mutex_lock(&k->mu);
+    hf__loss_lower(h->lock);
+    pthread_mutex_unlock(&k->mu);
+}
+
+/* ---- the descriptor of loss -------------------------------------------- */
+
+static void signal_fd(int fd) {
+    uint64_t one = 1;
+
+    if (fd >= 0)
+        while (write(fd, &one, sizeof one) < 0 && errno == EINTR)
+            ;
+}
+
+void hf__loss_raise(hf_lock *lock) {
+    if (lock->n_lost++ == 0)
+        signal_fd(lock->lost_fd);
+}
+
+void hf__loss_lower(hf_lock *lock) {
+    uint64_t was;
+
+    if (--lock->n_lost == 0 && lock->lost_fd >= 0)
+        while (read(lock->lost_fd, &was, sizeof was) < 0 && errno == EINTR)
+            ;
+}
+
+int hf__loss_fd(hf_lock *lock) {
     if (lock->lost_fd < 0) {
         lock->lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (lock->n_lost)
             signal_fd(lock->lost_fd);
     }
-    fd = lock->lost_fd;
-    pthread_mutex_unlock(&k->mu);
-    return fd < 0 ? HF_ESYSTEM : fd;
-}
-
-void hf__keeper_mourned(hf_keeper *k, hf_hold *h) {
-    hf_lock *lock = h->lock;
-    uint64_t was;
-
-    pthread_mutex_lock(&k->mu);
-    if (--lock->n_lost == 0 && lock->lost_fd >= 0)
-        while (read(lock->lost_fd, &was, sizeof was) < 0 && errno == EINTR)
-            ;
-    pthread_mutex_unlock(&k->mu);
+    return lock->lost_fd < 0 ? HF_ESYSTEM : lock->lost_fd;
 }

@@ -33,6 +33,7 @@ struct hf_hold {
     /* Read by anybody, written under the keeper's mu. */
     _Atomic hf_time held_until;
     _Atomic int state; /* hf_state */
+    _Atomic int why;   /* it is in doubt or lost; set before the state */
 
     /* Keeper's mu. */
     hf_lock *lock;    /* the handle it was taken through; NULL: detached */
@@ -40,7 +41,6 @@ struct hf_hold {
     hf_time due;      /* when the clock thread must look at it */
     hf_time renew_at; /* HF_NEVER: not, or the renewer has it */
     hf_time ends_at;  /* the longest hold allowed */
-    int why;          /* it is in doubt or lost */
     struct hf_hold *next_ready; /* waits for the renewer */
     bool is_ready;
     bool given_back; /* nobody holds it any more; release until it is so */
@@ -115,5 +115,11 @@ int hf__keeper_lost_fd(hf_keeper *k, hf_lock *lock);
 
 /* A lost hold is being released: perhaps its handle's descriptor falls. */
 void hf__keeper_mourned(hf_keeper *k, hf_hold *h);
+
+/* The descriptor itself, under the mu that guards it: one hold more is lost,
+ * one less, and its opening. */
+void hf__loss_raise(hf_lock *lock);
+void hf__loss_lower(hf_lock *lock);
+int hf__loss_fd(hf_lock *lock); /* HF_ESYSTEM: there is none to be had */
 
 #endif

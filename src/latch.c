@@ -94,6 +94,7 @@ int hf_latch_count(hf_latch *latch, int64_t *ret, hf_error *err) {
 }
 
 int hf_latch_wait(hf_latch *latch, int wait_ms, hf_error *err) {
+    hf_terms terms;
     hf_hold *h;
     int rc;
 
@@ -108,8 +109,8 @@ int hf_latch_wait(hf_latch *latch, int wait_ms, hf_error *err) {
     if (!h)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     h->claim.owner = atomic_fetch_add(&latch->client->last_owner, 1) + 1;
-    return hf__acquire(latch->client, h, latch, hf__after_ms(wait_ms),
-                       wait_ms != 0, err);
+    terms = hf__terms(wait_ms, latch);
+    return hf__acquire(latch->client, h, &terms, err);
 }
 
 void hf_latch_cancel(hf_latch *latch) {

@@ -36,6 +36,12 @@ static const char *const kind_names[HF_KINDS] = {
     [HF_LATCH] = "latch",
 };
 
+/* Of its verbs those that change something also ask whether the lock is a
+ * member of one: hf_lock.multi. */
+static bool is_multi(const hf_lock *lock) {
+    return lock && !lock->spot;
+}
+
 /* ---- making a handle --------------------------------------------------- */
 
 static int check_duration(int ms, int least, const char *what, hf_error *err) {
@@ -276,9 +282,26 @@ static hf_hold *new_hold(hf_lock *lock, uint64_t who) {
     return h;
 }
 
-int hf_lock_acquire(hf_lock *lock, int wait_ms, hf_error *err) {
-    uint64_t who, beside = 0;
+int hf__lock_acquire(hf_lock *lock, const hf_terms *terms, hf_error *err) {
+    uint64_t who = who_asks(lock), beside = 0;
     hf_hold *h;
+    int rc = reenter(lock, who, &beside);
+
+    if (rc != HF_BUSY)
+        return refuse(lock, rc, err);
+    h = new_hold(lock, who);
+    if (!h)
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    h->claim.beside = beside;
+    rc = hf__acquire(lock->client, h, terms, err);
+    if (rc == HF_OK && lock->client->on_event)
+        hf__client_event(lock->client, HF_EVENT_GRANTED, lock->spot->name,
+                         hf_lock_token(lock), HF_OK);
+    return rc;
+}
+
+int hf_lock_acquire(hf_lock *lock, int wait_ms, hf_error *err) {
+    hf_terms terms;
     int rc;
 
     err = err ? err : &(hf_error){0};
@@ -290,20 +313,10 @@ int hf_lock_acquire(hf_lock *lock, int wait_ms, hf_error *err) {
                         wait_ms);
     if ((rc = hf__check_process(lock->client, err)))
         return rc;
-    who = who_asks(lock);
-    rc = reenter(lock, who, &beside);
-    if (rc != HF_BUSY)
-        return refuse(lock, rc, err);
-    h = new_hold(lock, who);
-    if (!h)
-        return hf__fail_plain(err, HF_ENO_MEMORY);
-    h->claim.beside = beside;
-    rc = hf__acquire(lock->client, h, lock, hf__after_ms(wait_ms), wait_ms != 0,
-                     err);
-    if (rc == HF_OK && lock->client->on_event)
-        hf__client_event(lock->client, HF_EVENT_GRANTED, lock->spot->name,
-                         hf_lock_token(lock), HF_OK);
-    return rc;
+    if (lock->multi)
+        return hf__multi_acquire(lock, wait_ms, err);
+    terms = hf__terms(wait_ms, lock);
+    return hf__lock_acquire(lock, &terms, err);
 }
 
 int hf_lock_try(hf_lock *lock, hf_error *err) {
@@ -313,6 +326,10 @@ int hf_lock_try(hf_lock *lock, hf_error *err) {
 void hf_lock_cancel(hf_lock *lock) {
     if (!lock || hf__check_process(lock->client, NULL))
         return;
+    if (is_multi(lock)) {
+        hf__multi_cancel(lock);
+        return;
+    }
     pthread_mutex_lock(&lock->spot->mu);
     hf__spot_cancel(lock->spot, lock);
     pthread_mutex_unlock(&lock->spot->mu);
@@ -421,14 +438,13 @@ static int not_owner(const hf_lock *lock, hf_error *err) {
                     hf_lock_name(lock));
 }
 
-static int release(hf_lock *lock, hf_how how, int after_ms, hf_error *err) {
+int hf__lock_release(hf_lock *lock, int after_ms, hf_error *err) {
+    hf_how how = after_ms                      ? HF_RELEASE_AFTER :
+                 lock->flags & HF_POST_RELEASE ? HF_RELEASE_POSTED :
+                                                 HF_RELEASE;
     hf_hold *h = NULL;
-    int rc;
+    int rc = count_down(lock, who_asks(lock), &h);
 
-    err = err ? err : &(hf_error){0};
-    if ((rc = hf__check_process(lock->client, err)))
-        return rc;
-    rc = count_down(lock, who_asks(lock), &h);
     if (rc == HF_BUSY)
         return HF_OK;
     if (rc == HF_ENOT_OWNER)
@@ -440,49 +456,77 @@ static int release(hf_lock *lock, hf_how how, int after_ms, hf_error *err) {
     return end_hold(lock, h, how, after_ms, err);
 }
 
+static int release(hf_lock *lock, int after_ms, hf_error *err) {
+    int rc;
+
+    err = err ? err : &(hf_error){0};
+    if ((rc = hf__check_process(lock->client, err)))
+        return rc;
+    if (lock->multi)
+        return hf__multi_release(lock, after_ms, err);
+    return hf__lock_release(lock, after_ms, err);
+}
+
 int hf_lock_release(hf_lock *lock, hf_error *err) {
     if (!lock)
         return hf__fail(err, HF_EUSAGE, "hf_lock_release: lock is NULL");
-    return release(
-        lock, lock->flags & HF_POST_RELEASE ? HF_RELEASE_POSTED : HF_RELEASE, 0,
-        err);
+    return release(lock, 0, err);
 }
 
 int hf_lock_release_after(hf_lock *lock, int ms, hf_error *err) {
     if (!lock || ms < 0)
         return hf__fail(err, HF_EUSAGE, "hf_lock_release_after: %s",
                         lock ? "the time is negative" : "lock is NULL");
-    if (ms == 0)
-        return hf_lock_release(lock, err);
-    return release(lock, HF_RELEASE_AFTER, ms, err);
+    return release(lock, ms, err);
 }
 
-/* Every hold taken through the handle, whoever owns it. */
-static hf_hold *any_hold(hf_lock *lock) {
-    hf_spot *spot = lock->spot;
+/* One that was taken through the handle, whoever owns it.  Spot mu. */
+static hf_hold *any_hold(const hf_lock *lock) {
+    hf_hold *h = lock->spot->holds;
 
-    pthread_mutex_lock(&spot->mu);
-    hf_hold *h = spot->holds;
     while (h && (h->who == 0 || h->lock != lock))
         h = h->next;
+    return h;
+}
+
+bool hf__lock_has_holds(hf_lock *lock) {
+    bool has;
+
+    pthread_mutex_lock(&lock->spot->mu);
+    has = any_hold(lock) != NULL;
+    pthread_mutex_unlock(&lock->spot->mu);
+    return has;
+}
+
+/* The caller's to end. */
+static hf_hold *take_any_hold(hf_lock *lock) {
+    pthread_mutex_lock(&lock->spot->mu);
+    hf_hold *h = any_hold(lock);
     if (h)
         h->who = 0;
-    pthread_mutex_unlock(&spot->mu);
+    pthread_mutex_unlock(&lock->spot->mu);
     return h;
+}
+
+void hf__lock_end_holds(hf_lock *lock) {
+    hf_error err;
+    hf_hold *h;
+
+    while ((h = take_any_hold(lock)))
+        end_hold(lock, h, HF_RELEASE, 0, &err);
 }
 
 void hf_lock_free(hf_lock *lock) {
     hf_client *client;
-    hf_error err;
-    hf_hold *h;
 
     if (!lock)
         return;
     client = lock->client;
-    if (hf__check_process(client, NULL) == HF_OK) {
+    if (is_multi(lock)) {
+        hf__multi_free(lock);
+    } else if (hf__check_process(client, NULL) == HF_OK) {
         hf__keeper_set_callback(client->keeper, lock, NULL, NULL);
-        while ((h = any_hold(lock)))
-            end_hold(lock, h, HF_RELEASE, 0, &err);
+        hf__lock_end_holds(lock);
         hf__spot_put(&client->spots, lock->spot);
     }
     if (lock->lost_fd >= 0)
@@ -492,11 +536,12 @@ void hf_lock_free(hf_lock *lock) {
 
 /* ---- extend and force -------------------------------------------------- */
 
-/* The caller's hold with a reference, or NULL. */
+/* The caller's hold with a reference, or NULL; a multi-lock has none of its
+ * own. */
 static hf_hold *borrow(hf_lock *lock) {
     hf_hold *h;
 
-    if (!lock || hf__check_process(lock->client, NULL))
+    if (!lock || is_multi(lock) || hf__check_process(lock->client, NULL))
         return NULL;
     pthread_mutex_lock(&lock->spot->mu);
     h = hf__hold_of(lock->spot, who_asks(lock), mode_of(lock));
@@ -530,8 +575,20 @@ static int extend(hf_client *client, hf_hold *h, int lease_ms, hf_error *err) {
     return rc;
 }
 
+int hf__lock_extend(hf_lock *lock, int lease_ms, hf_error *err) {
+    hf_hold *h = borrow(lock);
+    int rc;
+
+    if (!h)
+        return not_owner(lock, err);
+    rc = extend(lock->client, h, lease_ms, err);
+    give(lock, h);
+    if (rc == HF_ELOST)
+        hf__fail(err, rc, "lock '%s' was lost", hf_lock_name(lock));
+    return rc;
+}
+
 int hf_lock_extend(hf_lock *lock, int lease_ms, hf_error *err) {
-    hf_hold *h;
     int rc;
 
     err = err ? err : &(hf_error){0};
@@ -540,14 +597,9 @@ int hf_lock_extend(hf_lock *lock, int lease_ms, hf_error *err) {
                         lock ? "the lease is too short" : "lock is NULL");
     if ((rc = hf__check_process(lock->client, err)))
         return rc;
-    h = borrow(lock);
-    if (!h)
-        return not_owner(lock, err);
-    rc = extend(lock->client, h, lease_ms, err);
-    give(lock, h);
-    if (rc == HF_ELOST)
-        hf__fail(err, rc, "lock '%s' was lost", hf_lock_name(lock));
-    return rc;
+    if (lock->multi)
+        return hf__multi_extend(lock, lease_ms, err);
+    return hf__lock_extend(lock, lease_ms, err);
 }
 
 int hf_lock_force_release(hf_lock *lock, const char *owner, hf_error *err) {
@@ -560,6 +612,8 @@ int hf_lock_force_release(hf_lock *lock, const char *owner, hf_error *err) {
         return hf__fail(err, HF_EUSAGE, "hf_lock_force_release: lock is NULL");
     if ((rc = hf__check_process(lock->client, err)))
         return rc;
+    if (is_multi(lock))
+        return hf__multi_force_release(lock, owner, err);
     be = lock->client->be;
     c.name = lock->spot->name;
     c.kind = lock->kind;
@@ -576,7 +630,7 @@ bool hf_lock_is_held(hf_lock *lock) {
 
     if (h)
         give(lock, h);
-    return held;
+    return held || (is_multi(lock) && hf__multi_holds(lock) > 0);
 }
 
 int64_t hf_lock_remaining_ms(hf_lock *lock) {
@@ -584,7 +638,7 @@ int64_t hf_lock_remaining_ms(hf_lock *lock) {
     int64_t ms = 0;
 
     if (!h)
-        return 0;
+        return is_multi(lock) ? hf__multi_remaining_ms(lock) : 0;
     if (hf__hold_lives(h))
         ms = (atomic_load(&h->held_until) - hf__now()) / HF_MS;
     give(lock, h);
@@ -597,6 +651,8 @@ int hf_lock_holds(hf_lock *lock) {
 
     if (!lock || hf__check_process(lock->client, NULL))
         return 0;
+    if (is_multi(lock))
+        return hf__multi_holds(lock);
     pthread_mutex_lock(&lock->spot->mu);
     h = hf__hold_of(lock->spot, who_asks(lock), mode_of(lock));
     if (h && hf__hold_lives(h))
@@ -641,20 +697,48 @@ int hf_lock_last_token(hf_lock *lock, uint64_t *token, hf_error *err) {
                         lock ? "token" : "lock");
     if ((rc = hf__check_process(lock->client, err)))
         return rc;
+    if (is_multi(lock))
+        return hf__fail(err, HF_EUSAGE,
+                        "the multi-lock '%s' has no tokens of its own: ask its "
+                        "members",
+                        hf_lock_name(lock));
     rc = hf__count(lock->client, lock->spot, HF_COUNT_TOKEN, &value, 0, err);
     *token = (uint64_t)value;
     return rc;
 }
 
 const char *hf_lock_name(const hf_lock *lock) {
-    return lock ? lock->spot->name + strlen(lock->client->prefix) : "";
+    if (!lock)
+        return "";
+    if (is_multi(lock))
+        return hf__multi_name(lock);
+    return lock->spot->name + strlen(lock->client->prefix);
 }
 
 /* ---- loss -------------------------------------------------------------- */
 
 void hf_lock_on_state(hf_lock *lock, hf_state_fn *fn, void *arg) {
-    if (lock && hf__check_process(lock->client, NULL) == HF_OK)
+    if (!lock || hf__check_process(lock->client, NULL))
+        return;
+    if (lock->multi)
+        hf__multi_on_state(lock, fn, arg);
+    else
         hf__keeper_set_callback(lock->client->keeper, lock, fn, arg);
+}
+
+hf_state hf__lock_state(hf_lock *lock, uint64_t who, int *why) {
+    hf_state state = HF_STATE_LOST;
+    hf_hold *h;
+
+    *why = HF_ELOST;
+    pthread_mutex_lock(&lock->spot->mu);
+    h = hf__hold_of(lock->spot, lock->who ? lock->who : who, mode_of(lock));
+    if (h) {
+        state = (hf_state)atomic_load(&h->state);
+        *why = h->why;
+    }
+    pthread_mutex_unlock(&lock->spot->mu);
+    return state;
 }
 
 int hf_lock_lost_fd(hf_lock *lock) {
@@ -664,5 +748,7 @@ int hf_lock_lost_fd(hf_lock *lock) {
         return HF_EUSAGE;
     if ((rc = hf__check_process(lock->client, NULL)))
         return rc;
+    if (is_multi(lock))
+        return hf__multi_lost_fd(lock);
     return hf__keeper_lost_fd(lock->client->keeper, lock);
 }

@@ -72,6 +72,7 @@ static int check_permits(int n, const char *call, hf_error *err) {
 }
 
 static int acquire(hf_semaphore *sem, int n, int wait_ms, hf_error *err) {
+    hf_terms terms = hf__terms(wait_ms, sem);
     hf_client *client = sem->client;
     hf_hold *h = hf__hold_new(sem->spot, HF_SEMAPHORE);
 
@@ -81,8 +82,7 @@ static int acquire(hf_semaphore *sem, int n, int wait_ms, hf_error *err) {
     h->claim.lease_ms = UNDO_MS;
     h->claim.owner = atomic_fetch_add(&client->last_owner, 1) + 1;
     hf__world->random(h->claim.nonce, sizeof h->claim.nonce);
-    return hf__acquire(client, h, sem, hf__after_ms(wait_ms), wait_ms != 0,
-                       err);
+    return hf__acquire(client, h, &terms, err);
 }
 
 int hf_semaphore_acquire(hf_semaphore *sem, int n, int wait_ms, hf_error *err) {

@@ -5,7 +5,8 @@
 # who may include what of ours, read from the #include lines.
 #
 #   cli          only holdfast.h and its own headers
-#   primitives   (lock, semaphore, latch) know claims and the core, but no store
+#   primitives   (lock, semaphore, latch, multi) know claims and the core, but
+#                no store
 #   stores       know backend.h and the claim, but no part of the core above
 #                them, and not each other; table, trace and fault are the
 #                exceptions that hold stores
@@ -39,6 +40,7 @@ src/backend/memory.c     deny   src/backend/*
 src/lock.*               deny   src/backend/*
 src/semaphore.*          deny   src/backend/*
 src/latch.*              deny   src/backend/*
+src/multi.*              deny   src/backend/*
 src/count.*              deny   src/backend/*
 src/acquire.*            deny   src/backend/*
 src/acquire.*            deny   src/lock.h

@@ -127,7 +127,35 @@ hf_client *hf_contract_open_troubled(hf_backend **trouble);
     X(clients_may_be_opened_and_closed_a_hundred_times)                        \
     X(without_descriptors_it_fails_in_words)                                   \
     X(the_list_says_who_holds_and_why)                                         \
-    X(the_list_of_everything_has_every_name)
+    X(the_list_of_everything_has_every_name)                                   \
+    /* multi.c */                                                              \
+    X(a_multi_lock_holds_all_of_its_members)                                   \
+    X(who_cannot_have_all_has_none)                                            \
+    X(a_multi_lock_waits_for_the_member_that_is_busy)                          \
+    X(a_wait_for_several_has_one_deadline)                                     \
+    X(who_waits_for_one_does_not_keep_the_others_for_ever)                     \
+    X(overlapping_multi_locks_get_through_and_lose_nothing)                    \
+    X(a_member_that_fails_is_named_and_nothing_is_left)                        \
+    X(a_member_whose_store_is_away_is_waited_for)                              \
+    X(every_member_that_is_not_released_is_told_of)                            \
+    X(a_multi_lock_is_lost_as_soon_as_one_member_is)                           \
+    X(members_lost_together_are_one_loss)                                      \
+    X(one_member_in_doubt_puts_all_in_doubt)                                   \
+    X(news_of_a_multi_lock_come_one_at_a_time)                                 \
+    X(a_callback_may_release_the_multi_lock)                                   \
+    X(a_member_lost_while_another_is_waited_for_ends_it)                       \
+    X(a_fixed_lease_outlasts_the_wait_for_the_others)                          \
+    X(each_member_is_entered_again_and_counted)                                \
+    X(a_multi_lock_belongs_to_its_thread_or_to_its_handle)                     \
+    X(a_wait_for_several_can_be_cancelled)                                     \
+    X(one_cancel_ends_a_wait_that_is_under_way)                                \
+    X(a_wait_is_cancelled_between_two_members)                                 \
+    X(extend_and_release_after_are_for_all_members)                            \
+    X(force_frees_all_members_that_are_held)                                   \
+    X(a_member_does_nothing_by_itself)                                         \
+    X(members_that_make_no_sense_are_refused_in_words)                         \
+    X(freeing_a_multi_lock_releases_and_returns_its_members)                   \
+    X(a_forked_child_does_not_own_several_either)
 
 /* Where another process can open the store. */
 #define HF_CONTRACT_TESTS_ACROSS(X)                                            \
@@ -338,7 +366,12 @@ hf_client *hf_contract_open_troubled(hf_backend **trouble);
     X(the_list_shows_a_latch_and_its_count)                                    \
     X(a_latch_that_is_null_is_refused)                                         \
     /* misuse.c */                                                             \
-    X(a_forked_child_leaves_numbers_alone)
+    X(a_forked_child_leaves_numbers_alone)                                     \
+    /* multi.c */                                                              \
+    X(members_may_be_of_different_kinds)                                       \
+    X(readers_share_a_multi_lock_and_each_is_told)                             \
+    X(a_cancel_just_before_the_wait_is_heard)                                  \
+    X(both_sides_of_one_lock_are_no_two_members)
 
 #define HF_CONTRACT_TESTS_OF_OTHERS_ACROSS(X)                                  \
     /* rw.c */                                                                 \

@@ -98,9 +98,28 @@ static int lock_and_look(void) {
     return rc;
 }
 
+/* Several as one. */
+static int lock_several(void) {
+    hf_error err;
+    hf_lock *members[2] = {NULL, NULL}, *all = NULL;
+    int rc = hf_lock_new(&members[0], shared, "x", NULL, &err);
+    if (rc == HF_OK)
+        rc = hf_lock_new(&members[1], shared, "y", NULL, &err);
+    if (rc == HF_OK)
+        rc = hf_multi_new(&all, members, 2, &err);
+    if (rc == HF_OK)
+        rc = hf_lock_acquire(all, 5000, &err);
+    if (rc == HF_OK)
+        rc = hf_lock_release(all, &err);
+    hf_lock_free(all);
+    hf_lock_free(members[0]);
+    hf_lock_free(members[1]);
+    return rc;
+}
+
 /* Long before its lease of 30 s ends. */
-static void nobody_holds_it(int n, int rc) {
-    hf_lock *lock = hf_test_lock(shared, "x", NULL);
+static void nobody_holds(const char *name, int n, int rc) {
+    hf_lock *lock = hf_test_lock(shared, name, NULL);
     if (hf_lock_acquire(lock, 10000, ERR) != HF_OK)
         fail_msg("allocation %d failed, the answer was %s, and it is held", n,
                  hf_error_name(rc));
@@ -120,7 +139,8 @@ static void bears_it(int (*scenario)(void)) {
             assert_int_equal(rc, HF_OK);
             return;
         }
-        nobody_holds_it(n, rc);
+        nobody_holds("x", n, rc);
+        nobody_holds("y", n, rc);
     }
     fail_msg("more than %d allocations", ENOUGH);
 }
@@ -130,6 +150,7 @@ static void on(const char *store) {
     shared = hf_test_open(uri, NULL);
     bears_it(open_and_lock);
     bears_it(lock_and_look);
+    bears_it(lock_several);
     hf_test_clear();
 }
 

@@ -9,13 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CLIENTS_MAX = 64, LOCKS_MAX = 512, NUMBERS_MAX = 64 };
+enum { CLIENTS_MAX = 64, LOCKS_MAX = 512, NUMBERS_MAX = 64, MULTIS_MAX = 64 };
 
 hf_error hf_test_error;
 hf_kind hf_test_kind = HF_LOCK;
 
 static hf_client *clients[CLIENTS_MAX];
 static hf_lock *locks[LOCKS_MAX];
+static hf_lock *multis[MULTIS_MAX]; /* freed before their members */
 static hf_semaphore *semaphores[NUMBERS_MAX];
 static hf_latch *latches[NUMBERS_MAX];
 static atomic_int threads; /* that may still use them */
@@ -77,6 +78,17 @@ hf_lock *hf_test_lock(hf_client *client, const char *name,
     return NULL;
 }
 
+hf_lock *hf_test_multi(hf_lock *const *members, size_t n) {
+    for (int i = 0; i < MULTIS_MAX; i++) {
+        if (multis[i] != NULL)
+            continue;
+        hf_expect(HF_OK, hf_multi_new(&multis[i], members, n, ERR));
+        return multis[i];
+    }
+    fail_msg("more than %d multi-locks", MULTIS_MAX);
+    return NULL;
+}
+
 hf_semaphore *hf_test_semaphore(hf_client *client, const char *name) {
     for (int i = 0; i < NUMBERS_MAX; i++) {
         if (semaphores[i] != NULL)
@@ -103,6 +115,9 @@ void hf_test_free(hf_lock *lock) {
     for (int i = 0; i < LOCKS_MAX; i++)
         if (locks[i] == lock)
             locks[i] = NULL;
+    for (int i = 0; i < MULTIS_MAX; i++)
+        if (multis[i] == lock)
+            multis[i] = NULL;
     hf_lock_free(lock);
 }
 
@@ -118,6 +133,9 @@ void hf_test_close(hf_client *client) {
 void hf_test_clear(void) {
     if (atomic_load(&threads) != 0)
         return;
+    for (int i = 0; i < MULTIS_MAX; i++)
+        if (multis[i] != NULL)
+            hf_test_free(multis[i]);
     for (int i = 0; i < LOCKS_MAX; i++)
         if (locks[i] != NULL)
             hf_test_free(locks[i]);

@@ -22,6 +22,11 @@
 #define HF_LOCK_WITH(...)                                                      \
     (&(hf_lock_options){.size = sizeof(hf_lock_options), __VA_ARGS__})
 
+/* The members in one word: HF_MULTI_OF(a, b). */
+#define HF_MULTI_OF(...)                                                       \
+    hf_test_multi((hf_lock *[]){__VA_ARGS__},                                  \
+                  sizeof((hf_lock *[]){__VA_ARGS__}) / sizeof(hf_lock *))
+
 /* What the last call that got ERR had to say. */
 extern hf_error hf_test_error;
 #define ERR (&hf_test_error)
@@ -35,6 +40,7 @@ void hf_test_expect(int wanted, int got, const char *call, const char *file,
 hf_client *hf_test_open(const char *uri, const hf_options *options);
 hf_lock *hf_test_lock(hf_client *client, const char *name,
                       const hf_lock_options *options);
+hf_lock *hf_test_multi(hf_lock *const *members, size_t n);
 hf_semaphore *hf_test_semaphore(hf_client *client, const char *name);
 hf_latch *hf_test_latch(hf_client *client, const char *name);
 

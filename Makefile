@@ -4,12 +4,12 @@
 BUILD     ?= build
 PREFIX    ?= /usr/local
 JOBS      ?= $(shell nproc)
-TEST_JOBS ?= 4
+TEST_JOBS ?= 6
 
 cmake = cmake -G Ninja -S . --log-level=NOTICE -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 ctest = ctest --output-on-failure --no-tests=error -j$(TEST_JOBS) --test-dir
 
-.PHONY: all demo test interop bench install setup check format clean help
+.PHONY: all demo test interop models bench scale install setup check format clean help
 
 all: ##         build the command and the libraries into build/
 	@command -v cmake ninja >/dev/null || { echo "make: cmake or ninja is missing; 'make setup' installs what the build needs"; exit 1; }
@@ -50,11 +50,22 @@ interop: ##     test with the real Redisson and others alone
 	@$(ctest) $(BUILD) -L interop
 	@tools/skips.sh $(BUILD)
 
+models: ##      check the models; with ALL=1 the long searches too
+	@tools/setup.sh test
+	@models/check.sh $(if $(ALL),all,test)
+
 bench: ##       measure, and print the ratios as a table
 	@tools/setup.sh test
 	@$(cmake) -B $(BUILD) -DHF_BENCH=ON
 	@ninja -C $(BUILD) --quiet -j$(JOBS)
 	@bench/run.sh $(BUILD)
+
+scale: ##       what each lock, waiter and acquisition costs a server
+	@tools/setup.sh test
+	@$(cmake) -B $(BUILD) -DHF_BENCH=ON
+	@ninja -C $(BUILD) --quiet -j$(JOBS)
+	@$(BUILD)/bench/scale_bench >$(BUILD)/bench/scale.tsv
+	@awk -f bench/page.awk -f bench/scale.awk $(BUILD)/bench/scale.tsv
 
 install: all ## install under PREFIX (/usr/local), below DESTDIR
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD)
@@ -68,7 +79,7 @@ check: ##       includes, format, shell scripts
 	@tools/setup.sh check
 	tools/check-includes.sh
 	clang-format --dry-run --Werror $(sources)
-	shellcheck .ci/run $(shell find tools test bench -name '*.sh')
+	shellcheck .ci/run $(shell find tools test bench models -name '*.sh')
 
 format: ##      let clang-format have its way
 	clang-format -i $(sources)

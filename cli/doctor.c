@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * doctor.c - `holdfast doctor`: which settings are in force and where they
- * came from, whether the store answers, and what it promises. */
+ * came from, whether the store answers, and what it promises; or, with --acl,
+ * which rights a user of the store needs. */
 #include <stdio.h>
+#include <string.h>
 
 #include "command.h"
 #include "json.h"
@@ -15,11 +17,20 @@
 typedef struct doctor_options {
     settings settings;
     bool json;
+    bool acl, sentinels;
+    const char *prefix;
 } doctor_options;
 
 static const option_row rows[] = {
     {'J', "json", NULL, OPTION_FLAG, offsetof(doctor_options, json),
      "print an object of JSON"},
+    {0, "acl", NULL, OPTION_FLAG, offsetof(doctor_options, acl),
+     "print the rule for a user of the store who may do what holdfast does, "
+     "and nothing more"},
+    {0, "prefix", "PREFIX", OPTION_TEXT, offsetof(doctor_options, prefix),
+     "--acl: with names that begin so (all names)"},
+    {0, "sentinels", NULL, OPTION_FLAG, offsetof(doctor_options, sentinels),
+     "--acl: the rule for the sentinels instead"},
     {0, NULL, NULL, OPTION_FLAG, 0, NULL},
 };
 
@@ -34,15 +45,16 @@ static const struct {
     {HF_CAN_NOTICE, "notice",
      "a killed holder is noticed before its lease ends",
      "a killed holder blocks others until its lease ends"},
+    {HF_CAN_REPLICATE, "replicate", NULL, NULL},
 };
 enum { ABILITIES = sizeof(abilities) / sizeof(abilities[0]) };
 
 /* Nobody holds what is only a number. */
 static unsigned relevant(hf_kind kind) {
-    unsigned all = HF_CAN_ORDER | HF_CAN_WAKE | HF_CAN_NOTICE;
+    unsigned any = HF_CAN_ORDER | HF_CAN_WAKE;
     return kind == HF_SEMAPHORE || kind == HF_LATCH ?
-               all & ~(unsigned)HF_CAN_NOTICE :
-               all;
+               any :
+               any | HF_CAN_NOTICE | HF_CAN_REPLICATE;
 }
 
 /* ---- for people -------------------------------------------------------- */
@@ -111,10 +123,12 @@ static void put_abilities(hf_client *client, hf_kind kind) {
     printf(" gives here\n");
     if (!(can & HF_CAN_HOLD))
         printf("     it does not exist in this store\n");
-    for (int i = 0; (can & HF_CAN_HOLD) && i < ABILITIES; i++)
-        if (relevant(kind) & abilities[i].bit)
-            printf("     %s\n",
-                   can & abilities[i].bit ? abilities[i].yes : abilities[i].no);
+    for (int i = 0; (can & HF_CAN_HOLD) && i < ABILITIES; i++) {
+        const char *text =
+            can & abilities[i].bit ? abilities[i].yes : abilities[i].no;
+        if (text && (relevant(kind) & abilities[i].bit))
+            printf("     %s\n", text);
+    }
 }
 
 static int tell(hf_client *client) {
@@ -186,15 +200,17 @@ static int json_tell(json *j, hf_client *client) {
 
 static int examine(const doctor_options *o) {
     json j = {.out = stdout};
+    hf_options wanted = HF_OPTIONS_INIT;
     hf_client *client = NULL;
     hf_error err = {0};
-    int status;
+    int status = settings_lease(&o->settings, &wanted.lease_ms);
+    if (status != 0)
+        return status;
     if (o->json)
         json_settings(&j, &o->settings);
     else
         put_settings(&o->settings);
-    if (settings_open(&client, &o->settings, (hf_options)HF_OPTIONS_INIT,
-                      &err) == HF_OK) {
+    if (settings_open(&client, &o->settings, wanted, &err) == HF_OK) {
         status = o->json ? json_tell(&j, client) : tell(client);
     } else {
         fflush(stdout);
@@ -210,13 +226,102 @@ static int examine(const doctor_options *o) {
     return status != 0 || fflush(stdout) == 0 ? status : EXIT_SOFTWARE;
 }
 
+/* ---- rights ------------------------------------------------------------ */
+
+typedef struct rules {
+    const doctor_options *o;
+    json *j;   /* NULL: for people */
+    int n;     /* that were printed */
+    bool more; /* there are some for the sentinels */
+} rules;
+
+/* Sentences on lines. */
+static void put_about(const char *about) {
+    while (*about) {
+        int length = (int)strcspn(about, "\n");
+        complain("%.*s", length, about);
+        about += length + (about[length] == '\n');
+    }
+}
+
+/* The rule alone goes to stdout, so that it can be piped. */
+static void put_rule(rules *r, const hf_rule *rule) {
+    bool sentinels = strcmp(rule->servers, "sentinel") == 0;
+    r->more |= sentinels;
+    if (sentinels != r->o->sentinels)
+        return;
+    r->n++;
+    printf("%s\n", rule->text);
+    fflush(stdout);
+    put_about(rule->about);
+}
+
+static void json_rule(json *j, const hf_rule *rule) {
+    json_open(j, NULL, '{');
+    json_text(j, "servers", rule->servers);
+    json_text(j, "rule", rule->text);
+    json_text(j, "about", rule->about);
+    json_close(j, '}');
+}
+
+static void on_rule(void *arg, const hf_rule *rule) {
+    rules *r = arg;
+    if (r->j)
+        json_rule(r->j, rule);
+    else
+        put_rule(r, rule);
+}
+
+static int json_rights(hf_client *client, rules *r, hf_error *err) {
+    json j = {.out = stdout};
+    int code;
+    r->j = &j;
+    json_open(&j, NULL, '{');
+    json_text(&j, "store", hf_store(client));
+    json_open(&j, "rules", '[');
+    code = hf_rights(client, r->o->prefix, on_rule, r, err);
+    json_close(&j, ']');
+    json_close(&j, '}');
+    putchar('\n');
+    return code;
+}
+
+static int tell_rights(hf_client *client, rules *r) {
+    hf_error err = {0};
+    int code = r->o->json ? json_rights(client, r, &err) :
+                            hf_rights(client, r->o->prefix, on_rule, r, &err);
+    if (code != HF_OK)
+        return status_fail(&err);
+    if (r->o->sentinels && r->n == 0) {
+        complain("%s: there are no sentinels", hf_store(client));
+        return EXIT_USAGE;
+    }
+    if (r->more && !r->o->sentinels)
+        complain("the sentinels want a rule of their own: --acl --sentinels");
+    return fflush(stdout) == 0 ? 0 : EXIT_SOFTWARE;
+}
+
+static int rights(const doctor_options *o) {
+    hf_client *client = NULL;
+    hf_error err = {0};
+    int status;
+    if (settings_open(&client, &o->settings, (hf_options)HF_OPTIONS_INIT,
+                      &err) != HF_OK)
+        return status_fail(&err);
+    status = tell_rights(client, &(rules){.o = o});
+    hf_close(client);
+    return status;
+}
+
 static int run_doctor(const command *cmd, int argc, char **argv) {
     static doctor_options o;
     int status;
     if (options_read(cmd, &o, NULL, argc, argv) < argc)
         options_refuse(cmd, "it takes no arguments");
+    if (!o.acl && (o.prefix || o.sentinels))
+        options_refuse(cmd, "--prefix and --sentinels go with --acl");
     status = settings_resolve(&o.settings);
-    return status != 0 ? status : examine(&o);
+    return status != 0 ? status : o.acl ? rights(&o) : examine(&o);
 }
 
 const command doctor_command = {

@@ -477,6 +477,22 @@ typedef void hf_fact_fn(void *arg, hf_verdict_level level, const char *what,
 HF_API int hf_examine(hf_client *client, hf_fact_fn *fn, void *arg,
                       hf_error *err);
 
+/* A line for the store's own list of users.  Lent for the call. */
+typedef struct hf_rule {
+    const char *servers; /* whose list: "redis", "sentinel"                */
+    const char *text;    /* the password is a placeholder that no server
+                            takes: put the real one there                  */
+    const char *about;   /* what it opens, and for whom; sentences on lines */
+} hf_rule;
+
+typedef void hf_rule_fn(void *arg, const hf_rule *rule);
+
+/* The least that a user of the store must be allowed so that a client opened
+ * as this one was can do everything with names that begin with `prefix`; NULL
+ * means all names.  HF_ECANNOT: the store has no such list. */
+HF_API int hf_rights(hf_client *client, const char *prefix, hf_rule_fn *fn,
+                     void *arg, hf_error *err);
+
 /* The embedded store's address when none is given; the length, as snprintf
  * counts it. */
 HF_API size_t hf_default_store(char *buf, size_t size);

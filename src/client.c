@@ -123,6 +123,7 @@ static int configure(hf_client *client, const hf_uri *uri, hf_options o,
                         HF_NAME_MAX / 2);
     hf__identity_make(&client->host.identity, &o);
     client->host.timeout_ms = or_default(o.timeout_ms, TIMEOUT_MS);
+    client->host.lease_ms = client->lease_ms;
     client->host.spin_us = o.spin_us > 0 ? o.spin_us : 0;
     client->host.woken = on_woken;
     client->host.granted = on_granted;
@@ -278,6 +279,40 @@ int hf_examine(hf_client *client, hf_fact_fn *fn, void *arg, hf_error *err) {
         return rc;
     return client->be->ops->examine(client->be, fn, arg,
                                     hf__after_ms(client->host.timeout_ms), err);
+}
+
+/* Can a name begin so?  A tag in braces may still be open. */
+static int check_beginning(const hf_client *client, const char *prefix,
+                           hf_error *err) {
+    bool open = strchr(prefix, '{') && !strchr(prefix, '}');
+    char name[HF_NAME_MAX + 4];
+
+    if (!*prefix)
+        return HF_OK;
+    snprintf(name, sizeof name, "%.*s%s", HF_NAME_MAX + 1, prefix,
+             open ? "x}" : "");
+    return hf__check_name(client, name, err);
+}
+
+int hf_rights(hf_client *client, const char *prefix, hf_rule_fn *fn, void *arg,
+              hf_error *err) {
+    char full[HF_NAME_MAX + 1];
+    const hf_backend_ops *ops;
+    int rc;
+
+    err = err ? err : &(hf_error){0};
+    if (!client || !fn)
+        return hf__fail(err, HF_EUSAGE, "hf_rights: %s is NULL",
+                        client ? "fn" : "client");
+    if ((rc = hf__check_process(client, err)) ||
+        (rc = check_beginning(client, prefix ? prefix : "", err)))
+        return rc;
+    ops = client->be->ops;
+    if (!ops->rights)
+        return hf__fail_plain(err, HF_ECANNOT);
+    snprintf(full, sizeof full, "%s%s", client->prefix, prefix ? prefix : "");
+    return ops->rights(client->be, full, fn, arg,
+                       hf__after_ms(client->host.timeout_ms), err);
 }
 
 const char *hf_version(void) {

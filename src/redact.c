@@ -64,7 +64,8 @@ static bool sounds_secret(const char *key, size_t n) {
         i += low >= 0 ? 2 : 0;
     }
     plain[m] = '\0';
-    if (strcasecmp(plain, "tls_key") == 0) /* a path */
+    if (strcasecmp(plain, "tls_key") == 0 || /* paths */
+        strcasecmp(plain, "sentinel_tls_key") == 0)
         return false;
     return contains(plain, "pass") || contains(plain, "secret") ||
            contains(plain, "token") || contains(plain, "auth") ||

@@ -33,6 +33,7 @@ zlib1g-dev               -             asked for by a static link of sqlite
 python3-redis            -             shares its locks with ours in a test
 openjdk-17-jdk-headless  javac         runs Redisson, which does so too
 maven                    mvn           fetches Redisson
+spin                     spin          checks the models
 openssl                  openssl       certificates for the tests of TLS
 python3                  python3       terminals for the tests of the command
 clang                    clang         the fuzzer

@@ -63,7 +63,8 @@ typedef struct hf_claim {
     uint64_t owner;          /* with the client's id: who asks.  A new one
                                 for every grant, so that a late request cannot
                                 touch a later one; FAIR: used again once all
-                                its requests were answered                 */
+                                its requests were answered.  A backend that
+                                gave it back may go on under another       */
     uint64_t beside;         /* READ: the owner of the WRITE that the same
                                 asker holds and that must not keep it out;
                                 0: none                                    */
@@ -121,6 +122,7 @@ typedef struct hf_identity {
 typedef struct hf_host {
     hf_identity identity;
     int timeout_ms; /* for one request                                     */
+    int lease_ms;   /* of locks that ask for no other                      */
     int spin_us;    /* see hf_options; 0: never                            */
 
     /* The line of a name may have moved: who waits for it should ask again.
@@ -229,6 +231,11 @@ typedef struct hf_backend_ops {
     /* Facts and warnings about the store, for `holdfast doctor`. */
     int (*examine)(hf_backend *be, hf_fact_fn *fn, void *arg, hf_time by,
                    hf_error *err);
+
+    /* The rules a user of the store needs, for names as the backend sees them
+     * that begin with `prefix`.  NULL: the store has no users. */
+    int (*rights)(hf_backend *be, const char *prefix, hf_rule_fn *fn, void *arg,
+                  hf_time by, hf_error *err);
 } hf_backend_ops;
 
 /* Every backend's own struct begins with this. */

@@ -46,6 +46,9 @@ static const store stores[] = {
     {"sqlite", SQLITE, NULL, "libsqlite3-dev, and build holdfast again"},
     {"redis", REDIS, "redis", "the module holdfast-redis"},
     {"redis+unix", REDIS, "redis", "the module holdfast-redis"},
+    {"redis+sentinel", REDIS, "redis", "the module holdfast-redis"},
+    {"redis+cluster", REDIS, "redis", "the module holdfast-redis"},
+    {"redlock", REDIS, "redis", "the module holdfast-redis"},
 };
 
 enum { N_STORES = sizeof stores / sizeof stores[0] };
@@ -107,8 +110,8 @@ int hf__table_find(const hf_backend_ops **ret, const char *scheme,
 
 const char *hf_stores(void) {
 #ifdef HF_WITH_SQLITE
-    return "sqlite redis redis+unix memory";
+    return "sqlite redis redis+unix redis+sentinel redis+cluster redlock memory";
 #else
-    return "redis redis+unix memory";
+    return "redis redis+unix redis+sentinel redis+cluster redlock memory";
 #endif
 }

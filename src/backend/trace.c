@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../err.h"
 #include "../world.h"
 #include "table.h"
 
@@ -137,6 +138,17 @@ static int trace_examine(hf_backend *be, hf_fact_fn *fn, void *arg, hf_time by,
     return say(began, inner->ops->examine(inner, fn, arg, by, err), "examine");
 }
 
+static int trace_rights(hf_backend *be, const char *prefix, hf_rule_fn *fn,
+                        void *arg, hf_time by, hf_error *err) {
+    hf_backend *inner = inner_of(be);
+    hf_time began = hf__now();
+    int rc = inner->ops->rights ?
+                 inner->ops->rights(inner, prefix, fn, arg, by, err) :
+                 hf__fail_plain(err, HF_ECANNOT);
+
+    return say(began, rc, "rights %s", prefix);
+}
+
 static const hf_backend_ops trace_ops = {
     .close = trace_close,
     .can = trace_can,
@@ -149,6 +161,7 @@ static const hf_backend_ops trace_ops = {
     .announce = trace_announce,
     .list = trace_list,
     .examine = trace_examine,
+    .rights = trace_rights,
 };
 
 hf_backend *hf__trace_wrap(void *arg, hf_backend *inner) {

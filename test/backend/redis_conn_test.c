@@ -770,74 +770,6 @@ static void who_may_not_subscribe_is_told_so(void **state) {
     hf_expect(HF_OK, release(&c, HF_RELEASE)); /* though it cannot publish */
 }
 
-/* ---- rights ------------------------------------------------------------ */
-
-/* From holding and from waiting, and out again. */
-static void use_in_every_way(hf_claim c) {
-    hf_claim *one = &c, rival = c;
-    rival.owner = 1000;
-    hf_expect(HF_OK, hf__redis_ops.watch(be, &c, true, soon(), ERR));
-    hf_expect(HF_OK, attempt(&c));
-    hf_expect(HF_OK, hf__redis_ops.renew(be, &one, 1, soon(), ERR));
-    if (c.kind == HF_READ)
-        rival.kind = HF_WRITE;
-    rival.writers_first = true;
-    rival.nonce[0] = 1;
-    hf_expect(HF_BUSY, hf__redis_ops.attempt(be, &rival, true, soon(), ERR));
-    one = &rival;
-    hf_expect(HF_OK, hf__redis_ops.renew(be, &one, 1, soon(), ERR));
-    release(&rival, HF_RELEASE);
-    hf_expect(HF_OK, release(&c, HF_RELEASE));
-    hf_expect(HF_OK, attempt(&c));
-    if (c.kind != HF_READ)
-        hf_expect(HF_OK, release(&c, HF_RELEASE_AFTER));
-    hf_expect(HF_OK, release(&c, HF_RELEASE_FORCED));
-    c.owner = 2;
-    hf_expect(HF_OK, attempt(&c));
-}
-
-/* As docs/redis.md has it, for names that begin with `orders:`. */
-static void the_documented_rights_are_enough(void **state) {
-    (void)state;
-    static const char *const names[] = {"orders:1", "orders:2", "orders:3",
-                                        "orders:4", "orders:5", "orders:6"};
-    char uri[128];
-    found f = {0};
-    hf_test_server_ask(
-        server,
-        "ACL SETUSER joe on >word resetkeys ~orders:* "
-        "~redisson_lock_token:{orders:* ~holdfast:client:* resetchannels "
-        "&redisson_lock__channel:{orders:* -@all +ping +select +time +eval "
-        "+evalsha +script|load +publish +subscribe +unsubscribe +exists "
-        "+hexists +hset +hdel +hlen +pexpire +pttl +get +set +del +scan +type "
-        "+hget +hgetall +getrange +lrange +zcount +zrangebyscore "
-        "+pubsub|numsub +info");
-    hf_test_server_ask(server, "ACL SETUSER joe "
-                               "~redisson_lock_queue:{orders:* "
-                               "~redisson_lock_timeout:{orders:* "
-                               "+lindex +lpop +lrange +lrem +rpush +persist "
-                               "+zadd +zrem +zscore +zrange +zincrby");
-    hf_test_server_ask(server, "ACL SETUSER joe ~{orders:* "
-                               "~holdfast_rw_writers:{orders:* "
-                               "&redisson_rwlock:{orders:* +hget +hgetall "
-                               "+hkeys +zadd +zrem +zscore +zrevrange "
-                               "+zremrangebyscore");
-    hf_test_server_ask(server, "HSET foreign field value");
-    snprintf(uri, sizeof uri, "redis://joe:word@127.0.0.1:%d",
-             hf_test_server_port(server));
-    hf_expect(HF_OK, open_uri(uri));
-    for (hf_kind kind = HF_LOCK; kind <= HF_WRITE; kind++) {
-        hf_claim c = claim(names[kind], 1);
-        c.kind = kind;
-        use_in_every_way(c);
-    }
-    hf_expect(HF_OK, hf__redis_ops.announce(be, 30000, soon(), ERR));
-    hf_expect(HF_OK, hf__redis_ops.list(be, NULL, find, &f, soon(), ERR));
-    assert_int_equal(f.n, 5); /* a simple lock looks like any string */
-    hf_claim other = claim("payments:1", 3);
-    hf_expect(HF_EFORBIDDEN, attempt(&other));
-}
-
 /* ---- fork -------------------------------------------------------------- */
 
 static void a_forked_copy_closes_without_a_word(void **state) {
@@ -925,7 +857,6 @@ static const struct CMUnitTest tests[] = {
     TEST(thousands_of_channels_fit_on_one_connection),
     TEST_PROXY(a_watch_on_a_silent_link_ends_on_time),
     TEST_BARE(who_may_not_subscribe_is_told_so),
-    TEST_BARE(the_documented_rights_are_enough),
     TEST(a_forked_copy_closes_without_a_word),
     cmocka_unit_test(names_are_spelled_as_redisson_does),
 };

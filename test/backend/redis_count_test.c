@@ -908,47 +908,6 @@ static void nothing_is_left_of_what_was_deleted(void **state) {
     assert_true(exists("redisson_lock_token:{s}"));
 }
 
-/* As docs/redis.md has it for these kinds, and names that begin with
- * `orders:`. */
-static void the_documented_rights_are_enough(void **state) {
-    (void)state;
-    char uri[128];
-    hf_test_server_ask(
-        server,
-        "ACL SETUSER joe on >word resetkeys ~orders:* ~{orders:* "
-        "~redisson_lock_token:{orders:* ~holdfast_*:{orders:* resetchannels "
-        "&redisson_sc:{orders:* &redisson_countdownlatch__channel__{orders:* "
-        "-@all +ping +select +time +eval +evalsha +script|load +publish "
-        "+subscribe +unsubscribe +get +set +del +pexpire +pttl +incrby +decrby "
-        "+decr +zadd +zcard +zcount +zrange +zrem +zremrangebyscore +zscore");
-    snprintf(uri, sizeof uri, "redis://joe:word@127.0.0.1:%d",
-             hf_test_server_port(server));
-    sit(uri);
-    for (int i = 0; i < N_CHANGES; i++) {
-        begin_with("orders:1", changes[i].before);
-        must(changes[i].kind, "orders:1", changes[i].op, changes[i].number);
-    }
-    hf_claim take = claim(HF_SEMAPHORE, "orders:s", 1);
-    hf_claim lease = claim(HF_PERMIT, "orders:s", 2);
-    hf_claim latch = claim(HF_LATCH, "orders:l", 0);
-    must(HF_SEMAPHORE, "orders:s", HF_COUNT_SET, 3);
-    hf_expect(HF_OK, watch(&take, true));
-    hf_expect(HF_OK, attempt(&take));
-    hf_expect(HF_OK, release(&take, HF_RELEASE));
-    hf_expect(HF_OK, attempt(&lease));
-    hf_expect(HF_OK, renew(&lease));
-    assert_int_equal(leased("orders:s"), 2);
-    hf_expect(HF_OK, release(&lease, HF_RELEASE));
-    lease = claim(HF_PERMIT, "orders:s", 2);
-    lease.lease_ms = 1;
-    hf_expect(HF_OK, attempt(&lease));
-    hf_test_eventually(available("orders:s") == 3, HF_TEST_LONG);
-    hf_expect(HF_OK, watch(&latch, true));
-    hf_expect(HF_OK, attempt(&latch));
-    must(HF_SEMAPHORE, "orders:s", HF_COUNT_TOKEN, 0);
-    hf_expect(HF_EFORBIDDEN, cannot(HF_SEMAPHORE, "pay", HF_COUNT_GIVE, 1));
-}
-
 static const struct CMUnitTest tests[] = {
     TEST(the_number_of_permits_is_set_once),
     TEST(a_semaphore_set_to_nothing_wakes_nobody),
@@ -1004,6 +963,5 @@ static const struct CMUnitTest tests[] = {
     TEST(the_last_token_of_anything_can_be_asked_for),
     TEST(a_full_server_takes_permits_back_but_grants_none),
     TEST(nothing_is_left_of_what_was_deleted),
-    TEST_BARE(the_documented_rights_are_enough),
 };
 HF_SUITE(tests)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Looking and taking away: show, ls, wait, release, steal, doctor.
+# Looking and taking away: show, ls, wait, release, steal.
 # shellcheck disable=SC2016,SC2154
 
 load helper
@@ -108,24 +108,6 @@ load ../support/redis
     "$HOLDFAST" steal --yes job
     new=$("$HOLDFAST" run job -- sh -c 'echo $HOLDFAST_TOKEN')
     [ "$new" -gt "$old" ]
-}
-
-@test "doctor tells settings, where they come from, and what the store gives" {
-    mkdir -p config/holdfast
-    printf '# mine\nwhy = because\nlease = 20s\n' >config/holdfast/config
-    run -0 "$HOLDFAST" doctor
-    contains "$output" "HOLDFAST_STORE"
-    contains "$output" "because  ($DIR/config/holdfast/config:2)"
-    contains "$output" "20s  ($DIR/config/holdfast/config:3)"
-    contains "$output" "auto  (built-in)"
-    contains "$output" "killed holder"
-    HOLDFAST_LEASE=9s run -0 "$HOLDFAST" doctor
-    contains "$output" "9s  (HOLDFAST_LEASE)"
-    json=$("$HOLDFAST" doctor --json)
-    [ "$(field "$json" settings.lease.value)" = 20s ]
-    [ "$(field "$json" kinds.lock.hold)" = true ]
-    [ "$(field "$json" kinds.simple.hold)" = false ]
-    run -69 "$HOLDFAST" doctor --store redis://127.0.0.1:1
 }
 
 @test "on Redis: run, show, the simple lock" {
@@ -249,17 +231,4 @@ load ../support/redis
     "$HOLDFAST" sem set pool 1
     run -1 "$HOLDFAST" steal --yes pool
     contains "$output" "holdfast sem delete"
-}
-
-@test "on Redis: doctor tells what every kind gives" {
-    on_redis
-    run -0 "$HOLDFAST" doctor
-    contains "$output" "fair lock"
-    contains "$output" "first come, first served"
-    json=$("$HOLDFAST" doctor --json)
-    for kind in lock simple fair spin read write permit semaphore latch; do
-        [ "$(field "$json" "kinds.$kind.hold")" = true ]
-    done
-    [ "$(field "$json" kinds.fair.order)" = true ]
-    [ "$(field "$json" kinds.lock.order)" = false ]
 }

@@ -198,6 +198,7 @@ void null_where_something_must_be_is_refused(void **state) {
     refused(HF_EUSAGE, hf_list(NULL, "x", NULL, NULL, ERR), "NULL");
     refused(HF_EUSAGE, hf_list(client, "x", NULL, NULL, ERR), "NULL");
     refused(HF_EUSAGE, hf_examine(NULL, NULL, NULL, ERR), "NULL");
+    refused(HF_EUSAGE, hf_rights(NULL, NULL, NULL, NULL, ERR), "NULL");
 }
 
 void null_where_nothing_may_be_is_harmless(void **state) {

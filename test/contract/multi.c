@@ -161,6 +161,7 @@ void who_waits_for_one_does_not_keep_the_others_for_ever(void **state) {
     hf_expect(HF_OK, hf_lock_try(other.c, ERR));
     uint64_t token = hf_lock_token(other.c);
     hf_test_begin(&waiter, t.all, HF_FOREVER);
+    hf_test_eventually(!is_free(t.client, "a"), HF_TEST_LONG);
     hf_expect(HF_OK, hf_lock_acquire(third.a, HF_TEST_LONG, ERR));
     assert_false(atomic_load(&waiter.answered));
     hf_expect(HF_OK, hf_lock_release(other.c, ERR));

@@ -3,7 +3,6 @@
  * java.c - one server, one virtual machine, one client. */
 #include "java.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@ const char *const names[] = {"a", "{t}a", "a:b", "Schlüssel 鍵",
 const int n_names = sizeof names / sizeof names[0];
 
 static hf_test_peer *java;
+static char where[300]; /* the store of both */
 
 /* What it has answered and nobody has asked for yet; 0 is its main thread. */
 static struct answers {
@@ -87,14 +87,13 @@ bool java_is_4(void) {
     return strcmp(lib(), "lib4") == 0;
 }
 
-static void start_java(int lease_ms, int fair_ms) {
-    char path[1024], uri[300];
+/* With `uri` and what else Java is told when it opens it. */
+static void start_java(const char *uri) {
+    char path[1024];
     snprintf(path, sizeof path, "%s/classes", folder());
     hf_test_need(access(path, R_OK) == 0, why_not(folder()));
     snprintf(path, sizeof path, "%s/classes:%s/%s/*", folder(), folder(),
              lib());
-    snprintf(uri, sizeof uri, "%s lease_ms=%d fair_ms=%d",
-             hf_test_server_uri(server), lease_ms, fair_ms);
     char *argv[] = {"java",
                     "-XX:TieredStopAtLevel=1", /* starts sooner */
                     "-XX:+UseSerialGC",
@@ -106,34 +105,47 @@ static void start_java(int lease_ms, int fair_ms) {
     java = hf_test_peer_start_as(argv, uri);
 }
 
-static void with_leases_of(int lease_ms, int fair_ms, void **state) {
-    server = hf_test_server_start(NULL);
-    start_java(lease_ms, fair_ms);
-    client = hf_test_open(hf_test_server_uri(server),
-                          HF_CLIENT_WITH(.lease_ms = lease_ms));
-    hf_test_body(state);
+void meet_at(const char *uri, int lease_ms) {
+    char told[400];
+    snprintf(where, sizeof where, "%s", uri);
+    snprintf(told, sizeof told, "%s lease_ms=%d fair_ms=%d", uri, lease_ms,
+             lease_ms == LONG_LEASE ? LONG_FAIR : SHORT_FAIR);
+    if (java == NULL)
+        start_java(told);
+    else
+        java_says("OK", "open %s", told);
+    client = hf_test_open(uri, HF_CLIENT_WITH(.lease_ms = lease_ms));
 }
 
 void with_long_leases(void **state) {
-    with_leases_of(LONG_LEASE, LONG_FAIR, state);
+    server = hf_test_server_start(NULL);
+    meet_at(hf_test_server_uri(server), LONG_LEASE);
+    hf_test_body(state);
 }
 
 void with_short_leases(void **state) {
-    with_leases_of(SHORT_LEASE, SHORT_FAIR, state);
+    server = hf_test_server_start(NULL);
+    meet_at(hf_test_server_uri(server), SHORT_LEASE);
+    hf_test_body(state);
+}
+
+void part(void) {
+    hf_test_clear();
+    java_kill();
 }
 
 int end(void **state) {
     (void)state;
-    hf_test_clear();
-    hf_test_peer_stop(java);
+    part();
     hf_test_server_stop(server);
-    java = NULL;
     server = NULL;
     return 0;
 }
 
 void java_kill(void) {
-    hf_test_peer_signal(java, SIGKILL);
+    hf_test_peer_stop(java);
+    java = NULL;
+    memset(answers, 0, sizeof answers);
 }
 
 /* ---- lines ------------------------------------------------------------- */
@@ -225,9 +237,8 @@ void java_waits(int k, const char *format, ...) {
 /* ---- our side ---------------------------------------------------------- */
 
 hf_test_peer *c_peer(int lease_ms) {
-    char uri[300];
-    snprintf(uri, sizeof uri, "%s lease_ms=%d", hf_test_server_uri(server),
-             lease_ms);
+    char uri[330];
+    snprintf(uri, sizeof uri, "%s lease_ms=%d", where, lease_ms);
     return hf_test_peer_start(uri);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * java.h - the real Redisson beside our client, on one server.
+ * java.h - the real Redisson beside our client, on the same store.
  *
  * A test begins with server, Java and client, and speaks to Java in the lines
  * of redisson/Peer.java.  $HF_REDISSON is the folder that redisson/build.sh
@@ -28,7 +28,7 @@ enum {
     SHORT_FAIR = 3000,
 };
 
-extern hf_test_server *server;
+extern hf_test_server *server; /* NULL: the store is more than one */
 extern hf_client *client;
 
 /* What each side makes of a name goes into keys and channels. */
@@ -41,6 +41,11 @@ void with_short_leases(void **state);
 int end(void **state);
 #define WITH_LONG(name)  HF_TEST_IN(with_long_leases, name, end)
 #define WITH_SHORT(name) HF_TEST_IN(with_short_leases, name, end)
+
+/* The same on another store: Java and `client` open it, again if Java is there
+ * already.  part() is the end of both. */
+void meet_at(const char *uri, int lease_ms);
+void part(void);
 
 /* Is it Redisson 4, with what only that has? */
 bool java_is_4(void);

@@ -5,7 +5,7 @@
  * Bytes read from one side wait in the pipe to the other until their moment
  * has come.  Replies are cut out of the stream one by one and numbered, so
  * that the n-th reply of a link belongs to its n-th command; a link that does
- * not speak RESP, or that subscribes, is forwarded as it comes. */
+ * not speak RESP, that subscribes or replicates, is forwarded as it comes. */
 #include "proxy.h"
 
 #include "wait.h"
@@ -44,6 +44,7 @@ typedef struct link_ {
     bool opaque; /* no RESP, or replies do not match commands */
     bool mute;   /* nothing reaches the client any more */
     long caught; /* the command whose reply is to be caught; 0: none */
+    int replica; /* where the replica listens that replicates by it; 0: none */
 } link_;
 
 struct hf_test_proxy {
@@ -56,6 +57,7 @@ struct hf_test_proxy {
     int n_links, connections;
     int delay[2];
     bool stall[2], drop[2], refuse, quit;
+    int only;   /* the replica for whose link that is */
     bool armed; /* for the next command that fits */
     const char *word, *within;
     const char *forged; /* instead of the reply; NULL: only `bytes` of it */
@@ -103,10 +105,13 @@ static bool begins_with(const char *at, size_t size, const char *word) {
     return n == strlen(word) && strncasecmp(first, word, n) == 0;
 }
 
-static bool subscribes(const char *at, size_t size) {
+/* What is heard from then on is no answer: messages, or all that a master
+ * writes. */
+static bool listens(const char *at, size_t size) {
     const char *first;
     size_t n = first_word(at, size, &first);
-    return n >= 9 && strncasecmp(first + n - 9, "subscribe", 9) == 0;
+    return (n >= 9 && strncasecmp(first + n - 9, "subscribe", 9) == 0) ||
+           (n == 5 && strncasecmp(first, "psync", 5) == 0);
 }
 
 /* ---- bytes on their way ------------------------------------------------ */
@@ -129,10 +134,38 @@ static void pop(pipe_ *p) {
     free(c);
 }
 
+/* Is the link one that faults are for? */
+static bool is_meant(const hf_test_proxy *x, const link_ *l) {
+    return x->only == 0           ? true :
+           x->only == HF_REPLICAS ? l->replica != 0 :
+                                    l->replica == x->only;
+}
+
+static bool stalls(const hf_test_proxy *x, const link_ *l, hf_way way) {
+    return x->stall[way] && is_meant(x, l);
+}
+
+static bool drops(const hf_test_proxy *x, const link_ *l, hf_way way) {
+    return x->drop[way] && is_meant(x, l);
+}
+
+/* REPLCONF listening-port 6379 */
+static int port_in(const char *at, size_t size) {
+    static const char before[] = "listening-port\r\n";
+    const char *port = memmem(at, size, before, sizeof before - 1);
+    if (port == NULL || !begins_with(at, size, "REPLCONF"))
+        return 0;
+    port = memchr(port + sizeof before, '\n',
+                  size - (size_t)(port + sizeof before - at));
+    return port != NULL ? atoi(port + 1) : 0;
+}
+
 /* A whole command has passed: is it the one that is looked for? */
 static void on_command(hf_test_proxy *x, link_ *l, const char *at,
                        size_t size) {
-    if (subscribes(at, size))
+    if (l->replica == 0)
+        l->replica = port_in(at, size);
+    if (listens(at, size))
         l->opaque = true;
     if (!x->armed || l->opaque)
         return;
@@ -190,7 +223,7 @@ static void cut_frame(hf_test_proxy *x, link_ *l, hf_way way) {
 static void arrived(hf_test_proxy *x, link_ *l, hf_way way, const char *bytes,
                     size_t size) {
     pipe_ *p = &l->pipe[way];
-    if (x->drop[way] || (way == HF_TO_CLIENT && l->mute))
+    if (drops(x, l, way) || (way == HF_TO_CLIENT && l->mute))
         return;
     if (way == HF_TO_SERVER && p->values == 0 && p->size == 0 &&
         bytes[0] != '*')
@@ -212,9 +245,9 @@ static void take_in(hf_test_proxy *x, link_ *l, hf_way way) {
 
 static void deliver(hf_test_proxy *x, link_ *l, hf_way way) {
     pipe_ *p = &l->pipe[way];
-    while (p->first != NULL && !x->stall[way] &&
+    while (p->first != NULL && !stalls(x, l, way) &&
            p->first->due <= hf_test_now_ms()) {
-        if (!x->drop[way])
+        if (!drops(x, l, way))
             send(l->fd[way], p->first->bytes, p->first->size, MSG_NOSIGNAL);
         pop(p);
     }
@@ -277,8 +310,8 @@ static void hang_up(hf_test_proxy *x, int i) {
 static bool is_over(const hf_test_proxy *x, const link_ *l) {
     for (int way = 0; way < 2; way++) {
         const pipe_ *p = &l->pipe[way];
-        if (p->ended && p->first == NULL && !x->drop[way] && !x->stall[way] &&
-            !(way == HF_TO_CLIENT && l->mute))
+        if (p->ended && p->first == NULL && !drops(x, l, (hf_way)way) &&
+            !stalls(x, l, (hf_way)way) && !(way == HF_TO_CLIENT && l->mute))
             return true;
     }
     return false;
@@ -303,7 +336,8 @@ static nfds_t look(const hf_test_proxy *x, struct pollfd *fds) {
 static int patience(const hf_test_proxy *x) {
     for (int i = 0; i < x->n_links; i++)
         for (int way = 0; way < 2; way++)
-            if (x->links[i]->pipe[way].first != NULL && !x->stall[way])
+            if (x->links[i]->pipe[way].first != NULL &&
+                !stalls(x, x->links[i], (hf_way)way))
                 return 1;
     return -1;
 }
@@ -416,6 +450,12 @@ void hf_test_proxy_stall(hf_test_proxy *x, hf_way way, bool on) {
 void hf_test_proxy_drop(hf_test_proxy *x, hf_way way, bool on) {
     begin(x);
     x->drop[way] = on;
+    commit(x);
+}
+
+void hf_test_proxy_single_out(hf_test_proxy *x, int replica) {
+    begin(x);
+    x->only = replica;
     commit(x);
 }
 

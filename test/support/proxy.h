@@ -30,6 +30,11 @@ void hf_test_proxy_stall(hf_test_proxy *proxy, hf_way way, bool on);
  * partition in one direction looks like. */
 void hf_test_proxy_drop(hf_test_proxy *proxy, hf_way way, bool on);
 
+/* Stalls and drops are for the link of that replica alone, known by the
+ * port it listens on; or for all replicas' links; 0: for all links. */
+#define HF_REPLICAS (-1)
+void hf_test_proxy_single_out(hf_test_proxy *proxy, int replica);
+
 /* New connections are closed at once. */
 void hf_test_proxy_refuse(hf_test_proxy *proxy, bool on);
 

@@ -28,7 +28,7 @@ enum { ARGS_MAX = 64, TRIES = 8 };
 
 struct hf_test_server {
     pid_t pid;
-    int port, tls_port;
+    int port, tls_port, bus_port;
     hf_test_server_options options;
     char dir[96], socket[104];
     char uri[256], socket_uri[256];
@@ -87,8 +87,21 @@ static void add_tls(args *a, const hf_test_server *s) {
     add(a, "--tls-auth-clients", "no");
 }
 
+/* With TLS there is nothing else between the servers either. */
+static void add_cluster(args *a, const hf_test_server *s) {
+    add(a, "--cluster-enabled", "yes");
+    add(a, "--cluster-config-file", "nodes.conf");
+    add_number(a, "--cluster-port", s->bus_port);
+    if (s->options.tls_cert != NULL) {
+        add(a, "--tls-cluster", "yes");
+        add(a, "--tls-replication", "yes");
+    }
+}
+
 static void make_args(args *a, const hf_test_server *s) {
     a->v[a->n++] = "redis-server";
+    if (s->options.config != NULL)
+        a->v[a->n++] = (char *)s->options.config;
     add_number(a, "--port", s->port);
     add(a, "--bind", "127.0.0.1");
     add(a, "--unixsocket", s->socket);
@@ -101,6 +114,8 @@ static void make_args(args *a, const hf_test_server *s) {
         add(a, "--requirepass", s->options.password);
     if (s->options.tls_cert != NULL)
         add_tls(a, s);
+    if (s->options.clustered)
+        add_cluster(a, s);
     for (const char *const *p = s->options.args; p != NULL && *p != NULL; p++)
         a->v[a->n++] = (char *)*p;
 }
@@ -154,6 +169,7 @@ hf_test_server *hf_test_server_start(const hf_test_server_options *options) {
     for (int i = 0; i < TRIES; i++) {
         s->port = free_port();
         s->tls_port = s->options.tls_cert != NULL ? free_port() : 0;
+        s->bus_port = s->options.clustered ? free_port() : 0;
         write_uris(s);
         if (launch(s) && becomes_ready(s))
             return s;
@@ -197,6 +213,10 @@ int hf_test_server_port(const hf_test_server *server) {
 
 int hf_test_server_tls_port(const hf_test_server *server) {
     return server->tls_port;
+}
+
+int hf_test_server_bus_port(const hf_test_server *server) {
+    return server->bus_port;
 }
 
 const char *hf_test_server_uri(const hf_test_server *server) {

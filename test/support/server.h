@@ -20,6 +20,8 @@ typedef struct hf_test_server_options {
     bool durable;            /* what was acknowledged outlives a kill -9   */
     const char *password;    /* of the default user; NULL: none            */
     const char *tls_cert;    /* also listen with TLS, showing this one     */
+    bool clustered;          /* can become part of a cluster: see cluster.h */
+    const char *config;      /* a file of settings; the rest beats it      */
     const char *const *args; /* more arguments, NULL at the end            */
 } hf_test_server_options;
 
@@ -36,6 +38,7 @@ void hf_test_server_resume(hf_test_server *server);  /* SIGCONT */
 
 int hf_test_server_port(const hf_test_server *server);
 int hf_test_server_tls_port(const hf_test_server *server);
+int hf_test_server_bus_port(const hf_test_server *server); /* of a cluster */
 
 /* "redis://[:password@]127.0.0.1:PORT" and the same by the socket.  Lent. */
 const char *hf_test_server_uri(const hf_test_server *server);

@@ -15,8 +15,11 @@
 #include <unistd.h>
 
 #include "../../err.h"
+#include "../../world.h"
 
 enum { PASSWORD_MAX = 4096, DEFAULT_PORT = 6379 };
+
+static const hf_time LOOK_UP = 50 * HF_MS;
 
 /* Copies a string that may be absent.  False: out of memory. */
 static bool copy(char **ret, const char *text) {
@@ -210,6 +213,19 @@ int hf__address_at(hf_address **ret, const hf_address *like, const char *host,
     else
         hf__address_free(a);
     return rc;
+}
+
+bool hf__address_wait(const hf_address *a, int fd, short events, hf_time by) {
+    struct pollfd pfd = {.fd = fd, .events = events};
+
+    for (;;) {
+        hf_time until = a->given_up ? hf__now() + LOOK_UP : HF_NEVER;
+
+        if (hf__world->poll(&pfd, 1, hf__sooner(by, until)) > 0)
+            return true;
+        if (hf__now() >= by || (a->given_up && atomic_load(a->given_up)))
+            return false;
+    }
 }
 
 void hf__address_free(hf_address *a) {

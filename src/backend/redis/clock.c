@@ -17,6 +17,13 @@ void hf__server_clock_init(hf_server_clock *clock) {
     clock->sampled = 0;
 }
 
+void hf__server_clock_reset(hf_server_clock *clock) {
+    pthread_mutex_lock(&clock->mu);
+    atomic_store(&clock->ahead_us, 0);
+    pthread_mutex_unlock(&clock->mu);
+    atomic_store(&clock->due_at, 0);
+}
+
 static int64_t server_us(const redisReply *reply) {
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
         !reply->element[0]->str || !reply->element[1]->str)

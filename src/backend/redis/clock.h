@@ -25,6 +25,9 @@ typedef struct hf_server_clock {
 
 void hf__server_clock_init(hf_server_clock *clock);
 
+/* It will be another server's: nothing is known of it. */
+void hf__server_clock_reset(hf_server_clock *clock);
+
 /* A reply to TIME, asked at `asked` and come at `came`. */
 void hf__server_clock_sample(hf_server_clock *clock, const redisReply *reply,
                              hf_time asked, hf_time came);

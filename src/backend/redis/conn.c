@@ -22,28 +22,26 @@ enum { REPLY_MAX = 64 << 20, ELEMENTS_MAX = 1 << 20 };
 /* ---- reaching the server ----------------------------------------------- */
 
 /* Waits until the connection stands.  0 or an errno. */
-static int settle(int fd, hf_time by) {
-    struct pollfd pfd = {.fd = fd, .events = POLLOUT};
+static int settle(const hf_address *a, int fd, hf_time by) {
     int why = 0;
     socklen_t size = sizeof why;
 
-    while (hf__world->poll(&pfd, 1, by) <= 0)
-        if (hf__now() >= by)
-            return ETIMEDOUT;
+    if (!hf__address_wait(a, fd, POLLOUT, by))
+        return hf__now() >= by ? ETIMEDOUT : ECANCELED;
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &size) < 0)
         return errno;
     return why;
 }
 
-static int reach(const struct sockaddr *addr, socklen_t len, hf_time by,
-                 int *why) {
+static int reach(const hf_address *a, const struct sockaddr *addr,
+                 socklen_t len, hf_time by, int *why) {
     int fd = hf__world->dial(addr, len);
 
     if (fd < 0) {
         *why = errno;
         return -1;
     }
-    *why = settle(fd, by);
+    *why = settle(a, fd, by);
     if (*why) {
         hf__world->close(fd);
         return -1;
@@ -59,7 +57,7 @@ static int reach_socket(const hf_address *a, hf_time by, hf_error *err) {
         return hf__fail(err, HF_EURI, "the path of the socket is too long: %s",
                         a->socket);
     strcpy(sun.sun_path, a->socket);
-    fd = reach((struct sockaddr *)&sun, sizeof sun, by, &why);
+    fd = reach(a, (struct sockaddr *)&sun, sizeof sun, by, &why);
     if (fd < 0)
         return hf__fail(err, HF_EDOWN, "%s: %s", a->where, strerror(why));
     return fd;
@@ -75,7 +73,7 @@ static int reach_host(const hf_address *a, hf_time by, hf_error *err) {
     for (ai = all; ai; ai = ai->ai_next)
         left++;
     for (ai = all; ai && fd < 0; ai = ai->ai_next, left--)
-        fd = reach(ai->ai_addr, ai->ai_addrlen,
+        fd = reach(a, ai->ai_addr, ai->ai_addrlen,
                    hf__now() + (by - hf__now()) / left, &why);
     freeaddrinfo(all);
     if (fd < 0)
@@ -278,7 +276,7 @@ static int read_replies(hf_conn *conn, redisReply **replies, size_t n,
             rc = hf__conn_fill(conn);
         if (rc < 0)
             return -1;
-        if (rc == 0 && !hf__conn_wait(conn, POLLIN, by)) {
+        if (rc == 0 && !hf__address_wait(conn->address, conn->fd, POLLIN, by)) {
             snprintf(conn->why, sizeof conn->why, "no answer in time");
             return -1;
         }
@@ -287,10 +285,12 @@ static int read_replies(hf_conn *conn, redisReply **replies, size_t n,
 }
 
 static int send_all(hf_conn *conn, const char *bytes, size_t size, hf_time by) {
+    const hf_address *a = conn->address;
+
     while (size > 0) {
         ssize_t n = hf__conn_send(conn, bytes, size);
 
-        if (n < 0 || (n == 0 && !hf__conn_wait(conn, POLLOUT, by)))
+        if (n < 0 || (n == 0 && !hf__address_wait(a, conn->fd, POLLOUT, by)))
             return -1;
         bytes += n;
         size -= (size_t)n;

@@ -12,7 +12,11 @@
 #include "post.h"
 #include "reply.h"
 
-enum { LINKS_MAX = 4 };
+enum {
+    LINKS_MAX = 4,
+    BACKOFF_MS = 1000,
+    FOUND_BACKOFF_MS = 250 /* another server will be found soon */
+};
 
 struct hf_engine {
     hf_engine_needs needs;
@@ -145,31 +149,41 @@ int hf__engine_ask(hf_engine *e, int argc, const char *const *argv,
 
 /* A server that knows no WAIT, as some managed ones do not: the lock is as
  * good as one that did not ask for it, and its user is told. */
-static bool are_enough(hf_engine *e, const hf_call *call, int wanted,
-                       int acks) {
+static bool are_enough(hf_engine *e, const char *name, int wanted, int acks) {
     const hf_host *host = e->server->host;
 
     if (acks != HF_NO_WAIT)
         return acks >= wanted;
     if (!atomic_exchange(&e->server->without_wait, true) && host->weaker)
-        host->weaker(host->core, call->name ? call->name : "", HF_EREPLICAS);
+        host->weaker(host->core, name ? name : "", HF_EREPLICAS);
     return true;
+}
+
+/* A request whose effect so many replicas, by the policy, must confirm. */
+static int send_confirmed(hf_engine *e, const char *name, hf_request *q,
+                          int policy, bool *confirmed, redisReply **replies,
+                          hf_time by, hf_error *err) {
+    int acks = 0, rc;
+
+    if (policy && !atomic_load(&e->server->without_wait))
+        q->replicas = hf__server_quorum(e->server, policy);
+    rc = send_by(e, name, q, replies, &acks, by, err);
+    if (policy)
+        *confirmed = are_enough(e, name, q->replicas, acks);
+    return rc;
 }
 
 static int call_once(hf_engine *e, const hf_call *call, bool whole,
                      redisReply **ret, hf_time by, hf_error *err) {
     hf_request q = {.n = 1};
-    int acks = 0, rc;
+    int rc;
     char *command = hf__script_command(e->server->scripts, call, whole, &q.len);
 
     if (!command)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     q.bytes = command;
-    if (call->replicas && !atomic_load(&e->server->without_wait))
-        q.replicas = hf__server_quorum(e->server, call->replicas);
-    rc = send_by(e, call->name, &q, ret, &acks, by, err);
-    if (call->replicas)
-        *call->confirmed = are_enough(e, call, q.replicas, acks);
+    rc = send_confirmed(e, call->name, &q, call->replicas, call->confirmed, ret,
+                        by, err);
     free(command);
     return rc;
 }
@@ -191,7 +205,8 @@ static int call_asking(hf_engine *e, const hf_call *call, redisReply **ret,
         memcpy(both + sizeof asking - 1, command, len);
         q.bytes = both;
         q.len = sizeof asking - 1 + len;
-        rc = send_by(e, call->name, &q, replies, NULL, by, err);
+        rc = send_confirmed(e, call->name, &q, call->replicas, call->confirmed,
+                            replies, by, err);
     } else {
         rc = hf__fail_plain(err, HF_ENO_MEMORY);
     }
@@ -218,18 +233,28 @@ int hf__engine_run(hf_engine *e, const hf_call *call, bool asking,
     return rc;
 }
 
+int hf__engine_run_all(hf_engine *e, const char *bytes, size_t len, size_t n,
+                       int replicas, bool *confirmed, redisReply **replies,
+                       hf_time by, hf_error *err) {
+    hf_request q = {bytes, len, .n = n};
+
+    return send_confirmed(e, NULL, &q, replicas, confirmed, replies, by, err);
+}
+
 void hf__engine_set_clock(hf_engine *e, hf_time by) {
+    static const char both[] = "*1\r\n$4\r\nTIME\r\n*1\r\n$4\r\nROLE\r\n";
+    hf_request q = {both, sizeof both - 1, .n = 2};
     hf_time asked = hf__now();
-    redisReply *reply;
+    redisReply *replies[2];
     hf_error err;
 
-    if (!hf__server_clock_is_due(&e->server->clock))
+    if (!hf__server_clock_is_due(&e->server->clock) ||
+        hf__engine_send(e, &q, replies, by, &err) != HF_OK)
         return;
-    if (hf__engine_ask(e, 1, (const char *const[]){"TIME"}, &reply, by, &err) !=
-        HF_OK)
-        return;
-    hf__server_clock_sample(&e->server->clock, reply, asked, hf__now());
-    freeReplyObject(reply);
+    hf__server_clock_sample(&e->server->clock, replies[0], asked, hf__now());
+    hf__server_saw_role(e->server, replies[1]);
+    freeReplyObject(replies[0]);
+    freeReplyObject(replies[1]);
 }
 
 int hf__engine_post(hf_engine *e, const hf_call *call, hf_time until,
@@ -263,6 +288,9 @@ static int make_links(hf_engine *e, hf_error *err) {
                            .settled_arg = e->poster,
                            .where = e->server->where,
                            .once = e->needs.once,
+                           .hands_back = e->needs.once && e->needs.stray,
+                           .backoff_ms =
+                               e->server->find ? FOUND_BACKOFF_MS : BACKOFF_MS,
                            .wait_ms = e->needs.wait_ms,
                            .timeout_ms = host->timeout_ms,
                            .spin_us = cores > 1 ? host->spin_us : 0,
@@ -301,9 +329,22 @@ int hf__engine_up(hf_engine *e, hf_time by, hf_error *err) {
     return hf__link_up(e->links[0], true, by, err);
 }
 
+void hf__engine_leave(hf_engine *e) {
+    for (unsigned i = 0; i < e->n_all; i++)
+        hf__link_leave(e->links[i]);
+}
+
 void hf__engine_cut(hf_engine *e) {
     for (unsigned i = 0; i < e->n_all; i++)
         hf__link_cut(e->links[i]);
+}
+
+void hf__engine_settle(hf_engine *e) {
+    hf__poster_stop(e->poster);
+}
+
+bool hf__engine_has_posts(hf_engine *e) {
+    return hf__poster_has_posts(e->poster);
 }
 
 void hf__engine_free(hf_engine *e, bool forked) {

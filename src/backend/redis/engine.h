@@ -15,7 +15,8 @@
 typedef struct hf_engine hf_engine;
 
 /* What becomes of a posted release that its server will not carry out because
- * the name has moved: sends it where it belongs.  The poster's thread. */
+ * the name has moved, or (`once`) that cannot be reached: sends it where it
+ * belongs.  The poster's thread. */
 typedef int hf_stray_fn(void *arg, const hf_call *call, hf_time by,
                         hf_error *err);
 
@@ -34,11 +35,18 @@ int hf__engine_new(hf_engine **ret, const hf_engine_needs *needs,
 /* Waits a moment for what was posted; after `forked` only closes. */
 void hf__engine_free(hf_engine *e, bool forked);
 
+/* The first half of that: everything still works. */
+void hf__engine_settle(hf_engine *e);
+
+/* Is anything posted that is not answered yet? */
+bool hf__engine_has_posts(hf_engine *e);
+
 /* Tries to connect, once. */
 int hf__engine_up(hf_engine *e, hf_time by, hf_error *err);
 
 /* Breaks all connections; see hf__link_cut. */
 void hf__engine_cut(hf_engine *e);
+void hf__engine_leave(hf_engine *e); /* see hf__link_leave */
 
 /* Sends commands that belong together; the replies, errors among them, are
  * yours.  HF_EDOUBT: no answer.  HF_UNSENT: it certainly did not leave, and
@@ -55,12 +63,19 @@ int hf__engine_ask(hf_engine *e, int argc, const char *const *argv,
 int hf__engine_run(hf_engine *e, const hf_call *call, bool asking,
                    redisReply **ret, hf_time by, hf_error *err);
 
+/* Sends n calls of scripts one behind the other, all by their hash, and one
+ * WAIT behind them if they want replicas; *confirmed then says of all whether
+ * enough did.  Otherwise as hf__engine_send. */
+int hf__engine_run_all(hf_engine *e, const char *bytes, size_t len, size_t n,
+                       int replicas, bool *confirmed, redisReply **replies,
+                       hf_time by, hf_error *err);
+
 /* Posts a release; see hf__poster_release.  Until it is answered, requests for
  * the name take the same way behind it. */
 int hf__engine_post(hf_engine *e, const hf_call *call, hf_time until,
                     hf_error *err);
 
-/* Asks for the time, if it is time to. */
+/* Asks for the time, and for the replicas, if it is time to. */
 void hf__engine_set_clock(hf_engine *e, hf_time by);
 
 #endif

@@ -1,204 +1,165 @@
 /* SPDX-License-Identifier: MIT
  *
- * examine.c - what this server can promise, in words. */
-#include <inttypes.h>
+ * examine.c - what these servers can promise, in words: each master is asked,
+ * and what they have in common is told once.
+ *
+ * Nothing here differs from one run to the next unless the servers do: no
+ * figure is told that only happens to be so. */
+#include "examine.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "../../err.h"
 #include "../../world.h"
 #include "keys.h"
 #include "redis.h"
 #include "reply.h"
 
-typedef struct report {
-    hf_redis *redis;
+/* ---- the masters ------------------------------------------------------- */
+
+static void topology(hf_survey *s) {
+    if (s->topology->slotted)
+        hf__find(&s->found, "", HF_FACT, "topology",
+                 "a cluster of %u master%s; each has its share of the names",
+                 s->masters, s->masters == 1 ? "" : "s");
+    else if (s->topology->steady)
+        hf__find(&s->found, "", HF_FACT, "topology", "one server");
+    else
+        hf__find(&s->found, "", HF_FACT, "topology",
+                 "one master, found and followed through Sentinel");
+}
+
+/* Those that the address does not name were met a moment ago, and are asked
+ * just now. */
+static void await_sentinels(hf_topology *t, hf_referees *r, hf_time by) {
+    by = hf__sooner(by, hf__now() + HF_SECOND / 2);
+    do
+        t->ops->referees(t, r);
+    while (r->n > r->reached && hf__now() < by &&
+           hf__world->poll(NULL, 0, hf__now() + 10 * HF_MS) == 0);
+}
+
+/* From the word of a sentinel to the first grant of another master it takes a
+ * second and a little. */
+static void sentinels(hf_survey *s, hf_time by) {
+    hf_referees r = {0};
+
+    if (s->topology->ops->referees)
+        await_sentinels(s->topology, &r, by);
+    if (!r.n)
+        return;
+    s->detect_ms = r.down_after_ms;
+    s->settle_ms = 1200;
+    s->by = "down-after-milliseconds";
+    if (r.n < 3)
+        hf__find(&s->found, "", HF_WARN, "sentinels",
+                 "%d: when one is away no master can be replaced; have three, "
+                 "on hosts of their own",
+                 r.n);
+    else if (r.reached < r.n)
+        hf__find(&s->found, "", HF_WARN, "sentinels",
+                 "%d, of which %d answer us", r.n, r.reached);
+    else
+        hf__find(&s->found, "", HF_GOOD, "sentinels",
+                 "%d, of which %d must agree that the master is gone", r.n,
+                 r.quorum);
+}
+
+/* "10.0.0.1:6379" of "redis://10.0.0.1:6379/0" */
+static void short_name(char *buf, size_t size, const char *where) {
+    const char *at = strstr(where, "://");
+
+    at = at ? at + 3 : where;
+    if (strchr(at, '@'))
+        at = strchr(at, '@') + 1;
+    snprintf(buf, size, "%.*s", (int)strcspn(at, "/?"), at);
+}
+
+/* Each in its share of the time, so that one that is silent leaves some to the
+ * others.  OK if any answers. */
+static int look_at_all(hf_survey *s, hf_time by, hf_error *err) {
+    hf_topology *t = s->topology;
     hf_node *node;
-    const char *info; /* "" if we may not ask */
-    hf_fact_fn *fn;
-    void *arg;
-} report;
 
-static void say(report *p, hf_verdict_level level, const char *what,
-                const char *text) {
-    p->fn(p->arg, level, what, text);
-}
+    for (; (node = t->ops->master(t, s->masters)); s->masters++)
+        hf__topology_leave(t, node);
+    topology(s);
+    sentinels(s, by);
+    for (unsigned i = 0; (node = t->ops->master(t, i)); i++) {
+        unsigned left = s->masters > i ? s->masters - i : 1;
+        char where[112] = "";
 
-/* A field of INFO into buf; "" if there is none. */
-static const char *field(report *p, const char *name, char *buf, size_t size) {
-    size_t len = strlen(name);
-
-    for (const char *at = p->info; at; at = strchr(at, '\n')) {
-        at += *at == '\n';
-        if (strncmp(at, name, len) != 0 || at[len] != ':')
-            continue;
-        at += len + 1;
-        snprintf(buf, size, "%.*s", (int)strcspn(at, "\r\n"), at);
-        return buf;
+        if (s->masters > 1)
+            short_name(where, sizeof where, node->server.where);
+        hf__survey_master(s, node, where, hf__now() + (by - hf__now()) / left,
+                          err);
+        hf__topology_leave(t, node);
     }
-    buf[0] = '\0';
-    return buf;
+    return s->reached ? HF_OK : err->code;
 }
 
-static long number(report *p, const char *name) {
-    char buf[32];
+/* ---- messages ---------------------------------------------------------- */
 
-    return strtol(field(p, name, buf, sizeof buf), NULL, 10);
-}
-
-static void version(report *p) {
-    char redis[32], valkey[32], mode[32], text[128];
-
-    field(p, "redis_version", redis, sizeof redis);
-    field(p, "valkey_version", valkey, sizeof valkey);
-    field(p, "redis_mode", mode, sizeof mode);
-    snprintf(text, sizeof text, "%s %s, %s", *valkey ? "Valkey" : "Redis",
-             *valkey ? valkey : redis, mode);
-    say(p, HF_FACT, "server", text);
-    if (strcmp(mode, "standalone") != 0 && *mode)
-        say(p, HF_WARN, "mode",
-            "not a server on its own; names may live "
-            "elsewhere");
-}
-
-static void replication(report *p) {
-    char role[32];
-    long replicas = number(p, "connected_slaves");
-
-    field(p, "role", role, sizeof role);
-    if (strcmp(role, "slave") == 0) {
-        say(p, HF_WARN, "role",
-            "a replica: it accepts no locks; give the "
-            "address of the master");
-        return;
-    }
-    say(p, HF_FACT, "role", "master");
-    if (replicas > 0)
-        say(p, HF_WARN, "replicas",
-            "replication is asynchronous: a failover can forget a lock that "
-            "was granted just before; only the token then tells");
-    else
-        say(p, HF_FACT, "replicas", "none");
-}
-
-static void memory(report *p) {
-    char policy[32], text[160];
-
-    field(p, "maxmemory_policy", policy, sizeof policy);
-    if (strcmp(policy, "noeviction") == 0) {
-        say(p, HF_GOOD, "eviction", "noeviction: locks are never thrown out");
-        return;
-    }
-    snprintf(text, sizeof text,
-             "%s: when memory is short, locks are thrown out while they are "
-             "held; set maxmemory-policy noeviction",
-             *policy ? policy : "unknown policy");
-    say(p, HF_WARN, "eviction", text);
-}
-
-static void persistence(report *p) {
-    if (number(p, "aof_enabled"))
-        say(p, HF_GOOD, "persistence",
-            "append-only file: locks survive a crash of the server; after a "
-            "power cut the last second may be gone");
-    else
-        say(p, HF_WARN, "persistence",
-            "no append-only file: a restart forgets locks that are held; "
-            "holders notice at their next renewal");
-}
-
-static void transport(report *p) {
-    hf_address *a = p->node->server.target.address;
-
-    if (!a->tls)
-        say(p, a->socket ? HF_GOOD : HF_FACT, "transport",
-            a->socket ? "a local socket" :
-                        "plain text: fine within a host or "
-                        "a trusted network");
-    else if (a->tls_verify == HF_VERIFY_FULL)
-        say(p, HF_GOOD, "transport", "TLS, certificate and name verified");
-    else
-        say(p, HF_WARN, "transport",
-            a->tls_verify == HF_VERIFY_CA ?
-                "TLS, but the name in the certificate is not checked" :
-                "TLS, but the certificate is not checked: anybody can pose "
-                "as the server");
-}
-
-static void clocks(report *p) {
-    int64_t theirs = hf__server_clock_us(&p->node->server.clock);
-    int64_t off = (theirs - hf__world->wall_us()) / 1000;
-    char text[96];
-
-    if (!theirs)
-        return;
-    snprintf(text, sizeof text, "the server's is %" PRId64 " ms %s ours",
-             off < 0 ? -off : off, off < 0 ? "behind" : "ahead of");
-    say(p, off > 1000 || off < -1000 ? HF_WARN : HF_FACT, "clock", text);
-}
-
-/* Tries it out, on a connection of its own. */
-static void messages(report *p, hf_time by) {
+static redisReply *subscribe(hf_survey *s, hf_time by) {
+    hf_topology *t = s->topology;
     char channel[HF_KEY_SIZE];
+    redisReply *reply = NULL;
     hf_conn *conn = NULL;
-    redisReply *reply;
     hf_pipe pipe = {0};
+    hf_node *node;
     hf_error err;
     int rc;
 
     hf__key_channel(channel, "holdfast:probe");
-    HF_PIPE(&pipe, "SUBSCRIBE", channel);
-    rc = hf__server_dial(&p->node->server, &conn, by, &err);
+    node = t->ops->locate(t, hf__topology_slot(t, channel));
+    HF_PIPE(&pipe, t->needs.sharded ? "SSUBSCRIBE" : "SUBSCRIBE", channel);
+    rc = hf__server_dial(&node->server, &conn, by, &err);
     if (rc == HF_OK && !pipe.failed)
         rc = hf__conn_ask(conn, pipe.bytes, pipe.len, &reply, 1, by, &err);
     hf__pipe_free(&pipe);
-    if (rc == HF_OK) {
-        rc = hf__reply_code(reply);
-        freeReplyObject(reply);
-    }
     hf__conn_close(conn);
-    if (rc == HF_OK)
-        say(p, HF_GOOD, "messages", "a release wakes those who wait");
-    else
-        say(p, HF_WARN, "messages",
-            "our user may not subscribe: those who wait look again every few "
-            "seconds; allow the channels redisson_*");
+    hf__topology_leave(t, node);
+    return rc == HF_OK ? reply : NULL;
 }
 
-static void guarantee(report *p) {
-    say(p, HF_FACT, "guarantee",
-        "one holder at a time while the server keeps its data and its clock "
-        "does not jump; a lock ends by itself when its lease does; tokens "
-        "grow with every grant");
+/* Tries it out, on a connection of its own.  A user may have rights for the
+ * channels of some names only: that is told by the channel being refused, not
+ * the command. */
+static void messages(hf_survey *s, hf_time by) {
+    redisReply *reply = subscribe(s, by);
+    int code = reply ? hf__reply_code(reply) : HF_EDOWN;
+    const char *how = s->topology->needs.sharded ?
+                          "a release wakes those who wait, by messages that "
+                          "stay in the shard" :
+                          "a release wakes those who wait";
+
+    if (code == HF_OK)
+        hf__find(&s->found, "", HF_GOOD, "messages", "%s", how);
+    else if (code == HF_EFORBIDDEN && strstr(reply->str, "channel"))
+        hf__find(&s->found, "", HF_GOOD, "messages",
+                 "%s, for the names whose channels our user may hear", how);
+    else if (code == HF_EFORBIDDEN)
+        hf__find(&s->found, "", HF_WARN, "messages",
+                 "our user may not subscribe: those who wait look again every "
+                 "few seconds; see holdfast doctor --acl");
+    else
+        hf__find(&s->found, "", HF_WARN, "messages",
+                 "could not be tried out; those who wait look again every few "
+                 "seconds");
+    if (reply)
+        freeReplyObject(reply);
 }
 
 int hf__redis_examine(hf_backend *be, hf_fact_fn *fn, void *arg, hf_time by,
                       hf_error *err) {
-    hf_topology *t = ((hf_redis *)be)->topology;
-    report p = {(hf_redis *)be, t->ops->master(t, 0), "", fn, arg};
-    redisReply *reply = NULL;
-    int rc =
-        hf__node_ask(p.node, 1, (const char *const[]){"INFO"}, &reply, by, err);
+    hf_survey s = {.topology = ((hf_redis *)be)->topology, .knows_wait = true};
+    int rc = look_at_all(&s, by, err);
 
-    if (rc != HF_OK && rc != HF_EFORBIDDEN)
-        return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;
-    if (rc == HF_OK && reply->str) {
-        p.info = reply->str;
-        version(&p);
-        replication(&p);
-        memory(&p);
-        persistence(&p);
-    } else {
-        say(&p, HF_WARN, "server",
-            "our user may not ask (INFO): whether it "
-            "evicts or forgets locks is unknown");
+    if (rc == HF_OK) {
+        messages(&s, by);
+        hf__survey_promise(&s);
+        rc = hf__findings_tell(&s.found, fn, arg, err);
     }
-    transport(&p);
-    clocks(&p);
-    messages(&p, by);
-    guarantee(&p);
-    if (rc == HF_OK)
-        freeReplyObject(reply);
-    return HF_OK;
+    hf__findings_clear(&s.found);
+    return rc;
 }

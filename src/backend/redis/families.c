@@ -39,7 +39,8 @@ enum word {
     PREFIX,                 /* {name}, what HOLDs begin with       */
     PERMITS,                /* how many                            */
     ID,                     /* of the first permit, 16 bytes       */
-    GRANTED                 /* '1': we know that it was, or ''     */
+    GRANTED,                /* '1': we know that it was, or ''     */
+    LAST                    /* token that we know of, of any name  */
 };
 
 #define PLAN(name, ...)                                                        \
@@ -59,6 +60,7 @@ const hf_family hf__families[HF_KINDS] = {
             .most = 3 * HF_SECOND,
             .attempt =
                 PLAN(LOCK_ATTEMPT, NAME, TOKEN, LEASE, OWNER, FLOOR, BLOCK),
+            .alone = PLAN(LOCK_ALONE, NAME, LEASE, OWNER, LAST),
             .release = PLAN(LOCK_RELEASE, NAME, OWNER, CHANNEL),
             .after = PLAN(LOCK_AFTER, NAME, OWNER, LEASE, STAND_IN, CHANNEL),
             .force = PLAN(LOCK_FORCE, NAME, TOKEN, WHOSE, CHANNEL, FLOOR),
@@ -69,6 +71,7 @@ const hf_family hf__families[HF_KINDS] = {
             .can = HF_CAN_HOLD,
             .most = 100 * HF_MS,
             .attempt = PLAN(SIMPLE_ATTEMPT, NAME, TOKEN, LEASE, OWNER, FLOOR),
+            .alone = PLAN(SIMPLE_ALONE, NAME, LEASE, OWNER, LAST),
             .release = PLAN(SIMPLE_RELEASE, NAME, OWNER, CHANNEL),
             .after = PLAN(SIMPLE_AFTER, NAME, OWNER, LEASE, STAND_IN, CHANNEL),
             .force = PLAN(SIMPLE_FORCE, NAME, TOKEN, WHOSE, CHANNEL, FLOOR),
@@ -80,6 +83,7 @@ const hf_family hf__families[HF_KINDS] = {
             .most = 3 * HF_SECOND,
             .attempt =
                 PLAN(LOCK_ATTEMPT, NAME, TOKEN, LEASE, OWNER, FLOOR, BLOCK),
+            .alone = PLAN(LOCK_ALONE, NAME, LEASE, OWNER, LAST),
             .release = PLAN(SPIN_RELEASE, NAME, OWNER),
             .after = PLAN(LOCK_AFTER, NAME, OWNER, LEASE, STAND_IN, CHANNEL),
             .force = PLAN(LOCK_FORCE, NAME, TOKEN, WHOSE, CHANNEL, FLOOR),
@@ -235,6 +239,8 @@ static char *spell_word(enum word word, const hf_asking *a, char *to) {
         return hf__decimal(to, c->permits > 0 ? (uint64_t)c->permits : 0);
     case ERA:
         return hf__topology_era(a->redis->topology, c->name, to);
+    case LAST:
+        return hf__decimal(to, atomic_load(&a->redis->last_token));
     case GRANTED:
         return stpcpy(to, c->place & HF_PLACE_GRANTED ? "1" : "");
     case NAME:

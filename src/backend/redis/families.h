@@ -31,6 +31,7 @@ typedef struct hf_family {
                             and (with jitter) not later, though nobody woke
                             us                                             */
     hf_plan attempt, release, after, force, renew;
+    hf_plan alone; /* to attempt with the one key, where that is possible  */
 
     /* Reads the answer to attempt; NULL: it is a token or a number, as
      * lua/lock_attempt.lua has it. */

@@ -38,7 +38,7 @@ enum {
 };
 
 static const hf_time RTT_PER_BATCH = 50000, IDLE_LOOK = HF_SECOND;
-static const hf_time BACKOFF_MIN = 50 * HF_MS, BACKOFF_MAX = HF_SECOND;
+static const hf_time BACKOFF_MIN = 50 * HF_MS;
 
 typedef enum role { NOBODY, CALLED, ACTIVE } role;
 
@@ -563,8 +563,9 @@ static int results(hf_link *l, const ticket *t, redisReply **replies,
                     l->needs.where);
 }
 
-/* How many replicas confirmed; a server that lost its role while it waited
- * says UNBLOCKED. */
+/* How many replicas confirmed.  A server that does not know WAIT says so with
+ * ERR; one that lost its role while it waited (UNBLOCKED), or whose user may
+ * not ask (NOPERM), has confirmed nothing. */
 static int confirmed(const ticket *t) {
     const redisReply *wait = hf__batch_wait(t->batch, t->first);
 
@@ -572,7 +573,7 @@ static int confirmed(const ticket *t) {
         return 0;
     if (wait->type == REDIS_REPLY_INTEGER)
         return (int)wait->integer;
-    return strncmp(wait->str, "UNBLOCKED", 9) == 0 ? 0 : HF_NO_WAIT;
+    return strncmp(wait->str, "ERR", 3) == 0 ? HF_NO_WAIT : 0;
 }
 
 /* ---- opening ----------------------------------------------------------- */
@@ -600,21 +601,23 @@ static void opened(hf_link *l, hf_conn *conn) {
 }
 
 static void failed_to_open(hf_link *l) {
-    hf_time longer = 2 * l->backoff;
+    hf_time longer = 2 * l->backoff, most = l->needs.backoff_ms * HF_MS;
 
     l->backoff = longer < BACKOFF_MIN ? BACKOFF_MIN :
-                 longer > BACKOFF_MAX ? BACKOFF_MAX :
+                 longer > most        ? most :
                                         longer;
     l->retry_at = hf__now() + hf__jitter(l->backoff);
 }
 
-/* One try, by this thread. */
+/* One try, by this thread.  Whoever can go elsewhere is left time to. */
 static void try_open(hf_link *l, hf_time by) {
     hf_conn *conn = NULL;
     unsigned cuts = l->cuts;
     hf_error err;
     int rc;
 
+    if (l->needs.once)
+        by = hf__sooner(by, hf__after_ms(l->needs.timeout_ms / 2));
     l->opening = true;
     let_go(l);
     rc = l->needs.open(l->needs.open_arg, &conn, by, &err);
@@ -655,13 +658,18 @@ static bool await_turn(hf_link *l, hf_time by) {
     return true;
 }
 
+/* The last try failed, and the next is not due. */
+static bool is_pausing(const hf_link *l) {
+    return l->why.code && !l->opening && !l->sending;
+}
+
 static int bring_up(hf_link *l, bool once, hf_time by, hf_error *err) {
     while (!l->conn) {
         if (!l->opening && !l->sending && l->retry_at <= hf__now()) {
             try_open(l, by);
             if (!l->conn && (once || permanent(l->why.code)))
                 return not_up(l, err);
-        } else if (!await_turn(l, by)) {
+        } else if ((once && is_pausing(l)) || !await_turn(l, by)) {
             return not_up(l, err);
         }
     }
@@ -780,17 +788,32 @@ int hf__link_ask(hf_link *l, const hf_request *q, redisReply **replies,
 }
 
 /* Whoever waits for an answer will see the end; whoever comes next connects. */
-void hf__link_cut(hf_link *l) {
+static void cut(hf_link *l, bool stale_only) {
+    const atomic_bool *given_up;
+    bool ends = false;
+
     pthread_mutex_lock(&l->mu);
     l->cuts++;
     l->retry_at = 0;
     l->backoff = 0;
-    if (l->conn && (l->role == ACTIVE || l->sending))
+    if (l->conn) {
+        given_up = l->conn->address->given_up;
+        ends = !stale_only || (given_up && atomic_load(given_up));
+    }
+    if (ends && (l->role == ACTIVE || l->sending))
         hf__conn_cut(l->conn);
-    else if (l->conn)
+    else if (ends)
         break_up(l, "the server changed");
     pthread_cond_broadcast(&l->changed);
     let_go(l);
+}
+
+void hf__link_cut(hf_link *l) {
+    cut(l, false);
+}
+
+void hf__link_leave(hf_link *l) {
+    cut(l, true);
 }
 
 void hf__link_post(hf_link *l, hf_post *post) {
@@ -821,6 +844,14 @@ static void drop_pointless(hf_link *l) {
     l->resend_end = kept ? end : &l->resend;
 }
 
+/* The server cannot be reached: somebody else may know where to go. */
+static void hand_back(hf_link *l) {
+    hf_post *p;
+
+    while ((p = pop_resend(l)))
+        settle(l, p, NULL);
+}
+
 void hf__link_tend(hf_link *l, hf_time by) {
     pthread_mutex_lock(&l->mu);
     drop_pointless(l);
@@ -829,6 +860,8 @@ void hf__link_tend(hf_link *l, hf_time by) {
         try_open(l, by);
     if (l->conn)
         post_again(l);
+    else if (l->needs.hands_back && is_pausing(l))
+        hand_back(l);
     push(l);
     if (l->conn && l->first && l->role == NOBODY && !l->sending) {
         hf_batch *b = hf__batch_keep(l->last);

@@ -29,6 +29,8 @@ typedef struct hf_link_needs {
 
     const char *where;
     bool once;            /* who fails to connect says so at once    */
+    bool hands_back;      /* and what was posted goes back unsent    */
+    int backoff_ms;       /* the longest pause before trying again   */
     int wait_ms;          /* for replicas, by the server's clock     */
     int timeout_ms;       /* a server silent for so long is given up */
     int spin_us;          /* 0: never                                */
@@ -59,6 +61,9 @@ int hf__link_ask(hf_link *l, const hf_request *q, redisReply **replies,
 /* Breaks the connection: what may have left is in doubt, what comes now opens
  * another. */
 void hf__link_cut(hf_link *l);
+
+/* The same, unless it leads to an address that was not given up. */
+void hf__link_leave(hf_link *l);
 
 /* Sends it as soon as possible; takes the post.  Requests made later through
  * this link come after it. */

@@ -16,7 +16,11 @@
  *
  * Simple locks, and semaphores and latches of Redisson's, are strings like any
  * other, and are only told of by name: the numbers of a database are not ours
- * to list.  Whoever waits otherwise is unknown to Redis. */
+ * to list.  Whoever waits otherwise is unknown to Redis.
+ *
+ * In a cluster every master is gone through.  The record that says who a
+ * client is often lies at another than what the client holds; then it is asked
+ * for there. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,13 +29,22 @@
 #include "redis.h"
 #include "reply.h"
 
-enum { PAGE = 100 };
+enum { PAGE = 100, RECORDS = 64, UUID_SIZE = 37 };
+
+/* What is known of a client, so that it is asked for once. */
+typedef struct record {
+    char client[UUID_SIZE];
+    char text[HF_RECORD_SIZE]; /* "": there is none */
+} record;
 
 typedef struct listing {
+    hf_topology *topology;
+    hf_time by;
     hf_node *node; /* that we look at */
     hf_place_fn *fn;
     void *arg;
     const char *type, *match; /* of the keys we go through; "": one name */
+    record *records;          /* RECORDS of them, in a cluster */
 } listing;
 
 /* What list.lua tells of a name and of a place under it. */
@@ -71,8 +84,44 @@ static uint64_t token_of(const char *kind, const redisReply *token) {
     return alone ? (uint64_t)token->integer : 0;
 }
 
+/* The record of a client from wherever it lies, or "". */
+static void fetch_record(listing *l, record *r) {
+    char key[HF_KEY_SIZE];
+    redisReply *reply;
+    hf_error err;
+
+    hf__key_client(key, r->client);
+    r->text[0] = '\0';
+    if (hf__topology_ask(l->topology, key, 2, (const char *const[]){"GET", key},
+                         &reply, l->by, &err) != HF_OK)
+        return;
+    if (reply->type == REDIS_REPLY_STRING && reply->len < sizeof r->text)
+        strcpy(r->text, reply->str);
+    freeReplyObject(reply);
+}
+
+/* `found` by the script, or asked for: the script sees one server only. */
+static const char *record_of(listing *l, const char *owner, const char *found) {
+    size_t len = strcspn(owner, ":");
+    unsigned h = 2166136261u;
+    record *r;
+
+    if (*found || !l->records || len != UUID_SIZE - 1 || !owner[len])
+        return found;
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ (unsigned char)owner[i]) * 16777619u;
+    r = &l->records[h % RECORDS];
+    if (strncmp(r->client, owner, len) != 0) {
+        memcpy(r->client, owner, len);
+        r->client[len] = '\0';
+        fetch_record(l, r);
+    }
+    return r->text;
+}
+
 static void tell(listing *l, const redisReply *line, const redisReply *p) {
-    const char *record = p->element[RECORD]->str;
+    const char *text =
+        record_of(l, p->element[OWNER]->str, p->element[RECORD]->str);
     hf_identity who;
     hf_place place = {.name = line->element[NAME]->str,
                       .kind = p->element[KIND]->str,
@@ -82,8 +131,8 @@ static void tell(listing *l, const redisReply *line, const redisReply *p) {
                       .since_ms = -1,
                       .count = p->element[COUNT]->integer};
 
-    hf__record_read(&who, record);
-    place.foreign = *place.owner && !*record;
+    hf__record_read(&who, text);
+    place.foreign = *place.owner && !*text;
     place.permits = strcmp(place.kind, "permit") == 0;
     if (place.holds)
         place.token = token_of(place.kind, line->element[TOKEN]);
@@ -106,29 +155,55 @@ static void tell_line(listing *l, const redisReply *line) {
             tell(l, line, line->element[i]);
 }
 
-/* Looks at n names or keys, at most a page. */
-static int look_at(listing *l, const char *const *names, size_t n, hf_time by,
-                   hf_error *err) {
-    const char *argv[PAGE + 2] = {HF_CLIENT_PREFIX, l->type};
-    hf_call call = {.script = HF_SCRIPT_LIST, .argc = (int)n + 2, .argv = argv};
-    redisReply *reply;
-    int rc;
+/* Takes the answer about n names or keys. */
+static int tell_lines(listing *l, redisReply *reply, size_t n, hf_error *err) {
+    int rc = hf__reply_has(reply, n, 0) ? HF_OK : odd(l, err);
 
-    memcpy(argv + 2, names, n * sizeof *names);
-    rc = hf__node_call(l->node, &call, &reply, by, err);
-    if (rc != HF_OK)
-        return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;
-    if (!hf__reply_has(reply, n, 0))
-        rc = odd(l, err);
     for (size_t i = 0; rc == HF_OK && i < n; i++)
         tell_line(l, reply->element[i]);
     freeReplyObject(reply);
     return rc;
 }
 
+/* Looks at n keys, at most a page. */
+static int look_at(listing *l, const char *const *keys, size_t n,
+                   hf_error *err) {
+    const char *argv[PAGE + 2] = {HF_CLIENT_PREFIX, l->type};
+    hf_call call = {.script = HF_SCRIPT_LIST, .argc = (int)n + 2, .argv = argv};
+    redisReply *reply;
+    int rc;
+
+    memcpy(argv + 2, keys, n * sizeof *keys);
+    rc = hf__node_call(l->node, &call, &reply, l->by, err);
+    if (rc != HF_OK)
+        return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;
+    return tell_lines(l, reply, n, err);
+}
+
+/* Looks at a name where it is now.  Only in a cluster it is declared as a key:
+ * there it must be, so that the server can say that it is elsewhere. */
+static int look_at_name(listing *l, const char *name, hf_error *err) {
+    hf_topology *t = l->topology;
+    const char *argv[] = {name, HF_CLIENT_PREFIX, l->type, name};
+    int skip = t->slotted ? 0 : 1;
+    hf_call call = {.script = HF_SCRIPT_LIST,
+                    .name = name,
+                    .n_keys = 1 - skip,
+                    .argc = 4 - skip,
+                    .argv = argv + skip};
+    redisReply *reply;
+    int rc = hf__topology_call(t, &call, &reply, l->by, err);
+
+    if (rc != HF_OK)
+        return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;
+    l->node = t->ops->locate(t, hf__topology_slot(t, name));
+    rc = tell_lines(l, reply, 1, err);
+    hf__topology_leave(t, l->node);
+    return rc;
+}
+
 /* The keys of a page of SCAN, in pieces that look_at takes. */
-static int look_at_page(listing *l, const redisReply *keys, hf_time by,
-                        hf_error *err) {
+static int look_at_page(listing *l, const redisReply *keys, hf_error *err) {
     const char *names[PAGE];
     size_t n = 0;
     int rc = HF_OK;
@@ -140,19 +215,19 @@ static int look_at_page(listing *l, const redisReply *keys, hf_time by,
         if (key->str && strlen(key->str) == key->len && key->len < HF_KEY_SIZE)
             names[n++] = key->str;
         if (n == PAGE) {
-            rc = look_at(l, names, n, by, err);
+            rc = look_at(l, names, n, err);
             n = 0;
         }
     }
-    return rc == HF_OK && n ? look_at(l, names, n, by, err) : rc;
+    return rc == HF_OK && n ? look_at(l, names, n, err) : rc;
 }
 
 /* One step of SCAN: fills the cursor for the next, "0" at the end. */
-static int scan(listing *l, char cursor[24], hf_time by, hf_error *err) {
+static int scan(listing *l, char cursor[24], hf_error *err) {
     const char *argv[] = {"SCAN", cursor,  "COUNT", "500",
                           "TYPE", l->type, "MATCH", l->match};
     redisReply *reply;
-    int rc = hf__node_ask(l->node, 8, argv, &reply, by, err);
+    int rc = hf__node_ask(l->node, 8, argv, &reply, l->by, err);
 
     if (rc != HF_OK)
         return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;
@@ -162,23 +237,23 @@ static int scan(listing *l, char cursor[24], hf_time by, hf_error *err) {
         rc = odd(l, err);
     } else {
         strcpy(cursor, reply->element[0]->str);
-        rc = look_at_page(l, reply->element[1], by, err);
+        rc = look_at_page(l, reply->element[1], err);
     }
     freeReplyObject(reply);
     return rc;
 }
 
-static int scan_all(listing *l, hf_time by, hf_error *err) {
+static int scan_all(listing *l, hf_error *err) {
     char cursor[24] = "0";
     int rc;
 
     do
-        rc = scan(l, cursor, by, err);
+        rc = scan(l, cursor, err);
     while (rc == HF_OK && strcmp(cursor, "0") != 0);
     return rc;
 }
 
-static int list_node(listing *l, hf_time by, hf_error *err) {
+static int list_node(listing *l, hf_error *err) {
     static const char *const shapes[][2] = {
         {"hash", "*"},
         {"zset", "*{*}*:timeout"},
@@ -190,23 +265,42 @@ static int list_node(listing *l, hf_time by, hf_error *err) {
     for (size_t i = 0; rc == HF_OK && i < sizeof shapes / sizeof *shapes; i++) {
         l->type = shapes[i][0];
         l->match = shapes[i][1];
-        rc = scan_all(l, by, err);
+        rc = scan_all(l, err);
     }
     return rc;
+}
+
+static int list_all(listing *l, hf_error *err) {
+    hf_topology *t = l->topology;
+    int rc = HF_OK;
+
+    for (unsigned i = 0; rc == HF_OK && (l->node = t->ops->master(t, i)); i++) {
+        rc = list_node(l, err);
+        hf__topology_leave(t, l->node);
+    }
+    return rc;
+}
+
+int hf__redis_list_node(hf_node *node, const char *name, hf_place_fn *fn,
+                        void *arg, hf_time by, hf_error *err) {
+    listing l = {
+        .by = by, .node = node, .fn = fn, .arg = arg, .type = "", .match = ""};
+
+    return name ? look_at(&l, &name, 1, err) : list_node(&l, err);
 }
 
 int hf__redis_list(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,
                    hf_time by, hf_error *err) {
     hf_topology *t = ((hf_redis *)be)->topology;
-    listing l = {NULL, fn, arg, "", ""};
-    int rc = HF_OK;
+    listing l = {
+        .topology = t, .by = by, .fn = fn, .arg = arg, .type = "", .match = ""};
+    int rc = name ? hf__keys_check(name, err) : HF_OK;
 
-    if (name) {
-        l.node = t->ops->locate(t, hf__topology_slot(t, name));
-        rc = hf__keys_check(name, err);
-        return rc == HF_OK ? look_at(&l, &name, 1, by, err) : rc;
-    }
-    for (unsigned i = 0; rc == HF_OK && (l.node = t->ops->master(t, i)); i++)
-        rc = list_node(&l, by, err);
+    if (rc != HF_OK)
+        return rc;
+    if (t->slotted && !(l.records = calloc(RECORDS, sizeof *l.records)))
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    rc = name ? look_at_name(&l, name, err) : list_all(&l, err);
+    free(l.records);
     return rc;
 }

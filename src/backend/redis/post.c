@@ -200,7 +200,7 @@ static bool is_sent_away(const redisReply *reply) {
     return hf__reply_is(reply, "MOVED") || hf__reply_is(reply, "ASK") ||
            hf__reply_is(reply, "TRYAGAIN") ||
            hf__reply_is(reply, "CLUSTERDOWN") ||
-           hf__reply_is(reply, "READONLY");
+           hf__reply_is(reply, "READONLY") || hf__reply_cut_short(reply);
 }
 
 /* What the answer means.  HF_BUSY: not now, but perhaps later. */
@@ -208,10 +208,10 @@ static int verdict(hf_poster *p, release *r) {
     const redisReply *reply = r->post.reply;
     int code;
 
-    r->stray = p->needs->stray && reply && is_sent_away(reply);
+    r->stray =
+        p->needs->stray && (reply ? is_sent_away(reply) : p->needs->once);
     if (r->stray)
         return HF_BUSY;
-
     if (!reply)
         return r->post.repeated ? HF_EDOUBT : HF_EDOWN;
     code = hf__reply_code(reply);
@@ -261,6 +261,12 @@ void hf__poster_settled(void *poster, hf_link *link, hf_post *post) {
 
 /* ---- the thread that looks after them ---------------------------------- */
 
+/* Perhaps it works later. */
+static bool is_passing(int code) {
+    return code == HF_EDOWN || code == HF_ESTARTING || code == HF_EREAD_ONLY ||
+           code == HF_EDOUBT;
+}
+
 /* Sends it wherever its name is now. */
 static void bring_home(hf_poster *p, release *r, hf_time by) {
     const char *argv[HF_POST_ARGS];
@@ -269,7 +275,8 @@ static void bring_home(hf_poster *p, release *r, hf_time by) {
     int code = p->needs->stray(p->needs->stray_arg, &call,
                                hf__sooner(by, r->post.until), &err);
 
-    over(p, r, code);
+    if (!is_passing(code) || !put_off(p, r))
+        over(p, r, code);
 }
 
 static void post_later_ones(hf_poster *p, hf_time by) {
@@ -383,11 +390,16 @@ void hf__poster_stop(hf_poster *p) {
     pthread_mutex_unlock(&p->mu);
     if (p->runs)
         hf__world->thread_join(p->thread);
+    p->runs = false;
     while (atomic_load(&p->n) && hf__now() < by) {
         tend_links(p, by);
         if (atomic_load(&p->n)) /* a breath, or we would spin */
             hf__world->poll(NULL, 0, hf__now() + TICK / 10);
     }
+}
+
+bool hf__poster_has_posts(hf_poster *p) {
+    return atomic_load(&p->n) > 0;
 }
 
 void hf__poster_free(hf_poster *p) {

@@ -21,8 +21,12 @@ int hf__poster_new(hf_poster **ret, const hf_engine_needs *needs,
                    hf_link *const *links, const unsigned *n_links,
                    hf_error *err);
 
-/* Waits a moment for what was posted.  The links outlive this call. */
+/* Waits a moment for what was posted; may be called twice.  The links outlive
+ * this call. */
 void hf__poster_stop(hf_poster *p);
+
+/* Is anything not settled yet? */
+bool hf__poster_has_posts(hf_poster *p);
 
 /* What is unanswered by then, the links have handed back. */
 void hf__poster_free(hf_poster *p);

@@ -29,6 +29,7 @@
 #include "families.h"
 #include "keys.h"
 #include "post.h"
+#include "redlock/redlock.h"
 #include "reply.h"
 
 static hf_redis *redis_of(hf_backend *be) {
@@ -55,9 +56,15 @@ extern const hf_backend_ops hf__redis_ops;
 
 static int open_backend(hf_backend **ret, const hf_uri *uri,
                         const hf_host *host, hf_time by, hf_error *err) {
-    hf_redis *r = calloc(1, sizeof *r);
+    hf_redis *r;
     int rc;
 
+    if (strcmp(uri->scheme, "redlock") == 0)
+        return hf__redlock_open(ret, uri, host, by, err);
+    rc = hf__redlock_refuse_params(uri, err);
+    if (rc != HF_OK)
+        return rc;
+    r = calloc(1, sizeof *r);
     if (!r)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     r->base = (hf_backend){.ops = &hf__redis_ops, .host = host};
@@ -147,49 +154,118 @@ static int take_answer(hf_claim *c, const redisReply *reply) {
     return HF_OK;
 }
 
-/* Too few replicas have it, so it is not granted; nobody shall find it held.
- * If even that is not answered, who knows: the core gives it back. */
-static int undo(hf_redis *r, hf_claim *c, hf_time by, hf_error *err) {
-    hf_error why;
-    int rc = r->base.ops->release(&r->base, c, HF_RELEASE, NULL, by, &why);
+/* It is not granted after all, and nobody shall find it held.  If even that is
+ * not answered, who knows: the core gives it back. */
+static int undo(hf_redis *r, hf_claim *c, int code, const char *why, hf_time by,
+                hf_error *err) {
+    hf_error trouble;
+    int rc = r->base.ops->release(&r->base, c, HF_RELEASE, NULL, by, &trouble);
 
     if (rc != HF_OK && rc != HF_ELOST)
         return hf__fail(err, HF_EDOUBT,
-                        "\"%.128s\": too few replicas confirmed it, and it "
-                        "could not be given back: %.64s",
-                        c->name, why.text);
-    return hf__fail(err, HF_EREPLICAS,
-                    "\"%.128s\": too few replicas confirmed it in time; it "
-                    "was given back",
-                    c->name);
+                        "\"%.128s\": %s, and it could not be given back: "
+                        "%.64s",
+                        c->name, why, trouble.text);
+    return hf__fail(err, code, "\"%.128s\": %s; it was given back", c->name,
+                    why);
+}
+
+static int too_few(hf_redis *r, hf_claim *c, hf_time by, hf_error *err) {
+    return undo(r, c, HF_EREPLICAS, "too few replicas confirmed it in time", by,
+                err);
+}
+
+/* Asks for the claim by that plan; see hf_call for `torn`. */
+static int ask_for(hf_redis *r, hf_claim *c, const hf_plan *plan, bool waits,
+                   bool *torn, hf_time by, hf_error *err) {
+    const hf_family *f = &hf__families[c->kind];
+    bool confirmed = true;
+    redisReply *reply;
+    letter l;
+    int rc = write_letter(&l, plan, &(hf_asking){r, c, waits, NULL}, err);
+
+    if (rc != HF_OK)
+        return rc;
+    l.call.replicas = c->replicas;
+    l.call.confirmed = &confirmed;
+    l.call.torn = torn;
+    rc = hf__topology_call(r->topology, &l.call, &reply, by, err);
+    if (rc != HF_OK)
+        return rc;
+    rc = f->answer ? f->answer(r, c, reply) : take_answer(c, reply);
+    if (rc < 0)
+        hf__reply_odd(err, r->topology->where);
+    freeReplyObject(reply);
+    return rc == HF_OK && !confirmed ? too_few(r, c, by, err) : rc;
+}
+
+/* Brings the key of the token up to what was granted. */
+static int raise_token(hf_redis *r, hf_claim *c, hf_time by, hf_error *err) {
+    char key[HF_KEY_SIZE], token[HF_DECIMAL_SIZE];
+    const char *argv[] = {key, token};
+    bool confirmed = true;
+    redisReply *reply;
+    hf_call call = {.script = HF_SCRIPT_TOKEN_RAISE,
+                    .name = c->name,
+                    .n_keys = 1,
+                    .argc = 2,
+                    .argv = argv,
+                    .replicas = c->replicas,
+                    .confirmed = &confirmed};
+    int rc;
+
+    hf__key_token(key, c->name);
+    hf__decimal(token, c->token);
+    rc = hf__topology_call(r->topology, &call, &reply, by, err);
+    if (rc != HF_OK)
+        return undo(r, c, HF_ESTARTING,
+                    "its slot is being moved, and its token stayed behind", by,
+                    err);
+    rc = take_answer(c, reply);
+    if (rc != HF_OK)
+        hf__reply_odd(err, r->topology->where);
+    freeReplyObject(reply);
+    return rc == HF_OK && !confirmed ? too_few(r, c, by, err) : rc;
+}
+
+/* The slot of the name is half moved.  There is one token, not a block. */
+static int ask_alone(hf_redis *r, hf_claim *c, hf_time by, hf_error *err) {
+    int block = c->block, rc;
+
+    c->block = 1;
+    rc = ask_for(r, c, &hf__families[c->kind].alone, false, NULL, by, err);
+    if (rc == HF_OK)
+        rc = raise_token(r, c, by, err);
+    c->block = block;
+    return rc;
+}
+
+static void note_token(hf_redis *r, const hf_claim *c) {
+    unsigned long long last = c->last_token ? c->last_token : c->token;
+    unsigned long long seen = atomic_load(&r->last_token);
+
+    while (seen < last &&
+           !atomic_compare_exchange_weak(&r->last_token, &seen, last))
+        ;
 }
 
 static int attempt(hf_backend *be, hf_claim *c, bool waits, hf_time by,
                    hf_error *err) {
     hf_redis *r = redis_of(be);
     const hf_family *f = &hf__families[c->kind];
-    bool confirmed = true;
-    redisReply *reply;
-    letter l;
-    int rc =
-        write_letter(&l, &f->attempt, &(hf_asking){r, c, waits, NULL}, err);
+    bool torn = false, alone = f->alone.words[0] && !r->topology->lock_delay;
+    int rc;
 
-    if (rc != HF_OK)
-        return rc;
-    l.call.replicas = c->replicas;
-    l.call.confirmed = &confirmed;
     if (waits && hf__stands(c))
         c->place |= HF_PLACE_STANDS; /* also if no answer comes */
-    rc = hf__topology_call(r->topology, &l.call, &reply, by, err);
+    rc = ask_for(r, c, &f->attempt, waits, alone ? &torn : NULL, by, err);
+    if (torn)
+        rc = ask_alone(r, c, by, err);
     if (rc == HF_EDOUBT && c->kind == HF_SEMAPHORE)
         c->place |= HF_PLACE_DOUBT;
-    if (rc != HF_OK)
-        return rc;
-    rc = f->answer ? f->answer(r, c, reply) : take_answer(c, reply);
-    if (rc < 0)
-        hf__reply_odd(err, where(be));
-    freeReplyObject(reply);
-    return rc == HF_OK && !confirmed ? undo(r, c, by, err) : rc;
+    if (rc == HF_OK && r->topology->slotted)
+        note_token(r, c);
+    return rc;
 }
 
 /* ---- watch ------------------------------------------------------------- */
@@ -205,6 +281,12 @@ static int watch(hf_backend *be, const hf_claim *c, bool on, hf_time by,
         return rc;
     hf__key_ear(channel, client_of(be), c);
     slot = hf__topology_slot(t, c->name);
+    if (t->needs.sharded && hf__topology_slot(t, channel) != slot)
+        return on ? hf__fail(err, HF_ECANNOT,
+                             "\"%.128s\": in a cluster nobody is told of a "
+                             "latch that has a tag in its name",
+                             c->name) :
+                    HF_OK;
     if (on)
         return t->ops->watch(t, slot, channel, by, err);
     t->ops->unwatch(t, slot, channel);
@@ -219,12 +301,15 @@ static int call_for_one(hf_backend *be, const hf_call *call, int none,
     redisReply *reply;
     int rc = hf__topology_call(redis_of(be)->topology, call, &reply, by, err);
 
+    *said = 1;
     if (rc == HF_ESTORE && none == HF_ELOST && strstr(err->text, "WRONGTYPE"))
         return err->code = HF_ELOST; /* somebody wrote over it */
     if (rc != HF_OK)
         return rc;
     if (reply->type != REDIS_REPLY_INTEGER)
         rc = hf__reply_odd(err, where(be));
+    else if (!reply->integer && *call->cut_short)
+        rc = HF_OK; /* that was done before it ended in the middle */
     else if (!reply->integer)
         rc = hf__fail(err, none,
                       none == HF_EFREE ? "nobody like that holds \"%.128s\"" :
@@ -239,13 +324,16 @@ static int call_for_one(hf_backend *be, const hf_call *call, int none,
 /* How many others listen, of `heard` who were told that a lock is free. */
 static int rivals(hf_redis *r, const hf_claim *c, long long heard) {
     hf_topology *t = r->topology;
-    hf_node *node = t->ops->locate(t, hf__topology_slot(t, c->name));
     char channel[HF_KEY_SIZE];
+    hf_node *node;
 
     if (c->kind != HF_LOCK || heard <= 0)
         return 0;
     hf__key_ear(channel, client_of(&r->base), c);
-    return (int)heard - hf__listener_hears(node->listener, channel);
+    node = t->ops->locate(t, hf__topology_slot(t, c->name));
+    heard -= hf__listener_hears(node->listener, channel);
+    hf__topology_leave(t, node);
+    return (int)heard;
 }
 
 static const hf_plan *plan_of(const hf_family *f, hf_how how) {
@@ -258,7 +346,8 @@ static int release(hf_backend *be, hf_claim *c, hf_how how, const char *whose,
                    hf_time by, hf_error *err) {
     hf_redis *r = redis_of(be);
     const hf_plan *plan = plan_of(&hf__families[c->kind], how);
-    long long said = 0;
+    bool cut_short = false;
+    long long said;
     letter l;
     int rc;
 
@@ -270,6 +359,7 @@ static int release(hf_backend *be, hf_claim *c, hf_how how, const char *whose,
     if (how == HF_RELEASE_POSTED && l.call.argc <= HF_POST_ARGS)
         return hf__topology_post(r->topology, &l.call,
                                  hf__now() + c->lease_ms * HF_MS, err);
+    l.call.cut_short = &cut_short;
     rc = call_for_one(be, &l.call,
                       how == HF_RELEASE_FORCED ? HF_EFREE : HF_ELOST, &said, by,
                       err);
@@ -280,11 +370,17 @@ static int release(hf_backend *be, hf_claim *c, hf_how how, const char *whose,
 
 /* ---- announce ---------------------------------------------------------- */
 
+/* In a cluster the record may lie at a server that is silent, while renewals
+ * at the others wait for us. */
+enum { ANNOUNCE_MS = 250 };
+
 static int announce(hf_backend *be, int lease_ms, hf_time by, hf_error *err) {
     char key[HF_KEY_SIZE], record[HF_RECORD_SIZE], ms[HF_DECIMAL_SIZE];
     redisReply *reply;
     int rc;
 
+    if (redis_of(be)->topology->slotted)
+        by = hf__sooner(by, hf__after_ms(ANNOUNCE_MS));
     hf__key_client(key, client_of(be));
     hf__record_write(record, &be->host->identity);
     hf__decimal(ms, (uint64_t)lease_ms);
@@ -294,18 +390,25 @@ static int announce(hf_backend *be, int lease_ms, hf_time by, hf_error *err) {
     if (rc != HF_OK)
         return rc;
     freeReplyObject(reply);
-    hf__topology_set_clocks(redis_of(be)->topology, by);
+    hf__topology_set_clock(redis_of(be)->topology, key, by);
     return HF_OK;
 }
 
 /* ---- the table --------------------------------------------------------- */
 
-static const char *const schemes[] = {"redis", "redis+unix", NULL};
+static const char *const schemes[] = {
+    "redis", "redis+unix", "redis+sentinel", "redis+cluster", "redlock", NULL};
 
+/* clang-format off */
 static const char *const params[] = {
-    "db",         "password_file",   "tls_ca",   "tls_cert",   "tls_key",
-    "tls_verify", "tls_server_name", "replicas", "lock_delay", "wait_timeout",
-    NULL};
+    "db", "password_file", "replicas", "lock_delay", "wait_timeout",
+    "sharded",
+    "tls_ca", "tls_cert", "tls_key", "tls_verify", "tls_server_name",
+    "sentinel_user", "sentinel_password", "sentinel_password_file",
+    "sentinel_tls", "sentinel_tls_ca", "sentinel_tls_cert", "sentinel_tls_key",
+    "sentinel_tls_verify", "sentinel_tls_server_name",
+    HF_REDLOCK_PARAMS, NULL};
+/* clang-format on */
 
 const hf_backend_ops hf__redis_ops = {
     .schemes = schemes,
@@ -322,6 +425,7 @@ const hf_backend_ops hf__redis_ops = {
     .announce = announce,
     .list = hf__redis_list,
     .examine = hf__redis_examine,
+    .rights = hf__redis_rights,
 };
 
 #ifdef HF_MODULE

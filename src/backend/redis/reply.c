@@ -38,9 +38,14 @@ static const struct {
     {"BUSY", HF_ESTARTING, "a script of somebody holds it up; try again soon"},
     {"MASTERDOWN", HF_EDOWN, "it is a replica without its master"},
     {"CLUSTERDOWN", HF_EDOWN, "its cluster is down"},
-    {"MOVED", HF_EURI, "this is a cluster; one server is wanted here"},
-    {"ASK", HF_EURI, "this is a cluster; one server is wanted here"},
-    {"CROSSSLOT", HF_EURI, "this is a cluster; one server is wanted here"},
+    {"MOVED", HF_EURI, "this is a cluster: write redis+cluster://"},
+    {"ASK", HF_EURI, "this is a cluster: write redis+cluster://"},
+    {"CROSSSLOT", HF_EURI, "this is a cluster: write redis+cluster://"},
+    {"TRYAGAIN", HF_ESTARTING, "it is busy moving the name to another server"},
+    {"ERR Script attempted to access a non local key", HF_EDOUBT,
+     "it is moving the name to another server, and stopped in the middle"},
+    {"Lua script attempted to access a non local key", HF_EDOUBT,
+     "it is moving the name to another server, and stopped in the middle"},
     {"WRONGTYPE", HF_ESTORE, "the name is in use for another kind of thing"},
     {"ERR DB index", HF_EURI, "it has no database of that number"},
 };
@@ -106,6 +111,12 @@ int hf__reply_fail(hf_error *err, const redisReply *reply, const char *where,
 
 bool hf__reply_is(const redisReply *reply, const char *word) {
     return reply->type == REDIS_REPLY_ERROR && begins(unwrap(reply->str), word);
+}
+
+bool hf__reply_cut_short(const redisReply *reply) {
+    int i = reply->type == REDIS_REPLY_ERROR ? meaning(reply) : -1;
+
+    return i >= 0 && meanings[i].code == HF_EDOUBT;
 }
 
 bool hf__reply_has(const redisReply *reply, size_t n, size_t ints) {

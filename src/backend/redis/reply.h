@@ -17,6 +17,10 @@ int hf__reply_fail(hf_error *err, const redisReply *reply, const char *where,
 
 bool hf__reply_is(const redisReply *reply, const char *word);
 
+/* Did a script end in the middle?  While a slot moves, a key that a script has
+ * just deleted is not there to be looked at, and that is an error. */
+bool hf__reply_cut_short(const redisReply *reply);
+
 /* An array of at least n elements, the first `ints` of them integers. */
 bool hf__reply_has(const redisReply *reply, size_t n, size_t ints);
 

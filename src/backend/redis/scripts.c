@@ -95,6 +95,22 @@ static bool hash(char ret[41], const char *text) {
     return true;
 }
 
+static int no_sha1(hf_error *err) {
+    return hf__fail(err, HF_ESYSTEM,
+                    "OpenSSL refuses SHA-1, by which Redis names scripts");
+}
+
+static int make_mark(hf_scripts *s, hf_error *err) {
+    char all[HF_N_SCRIPTS * 40 + 1], sum[41], *to = all;
+
+    for (int i = 0; i < HF_N_SCRIPTS; i++)
+        to = stpcpy(to, s->hash[i]);
+    if (!hash(sum, all))
+        return no_sha1(err);
+    snprintf(s->mark, sizeof s->mark, "return '%s'", sum);
+    return hash(s->mark_hash, s->mark) ? HF_OK : no_sha1(err);
+}
+
 int hf__scripts_init(hf_scripts *ret, const hf_manner *manner, hf_error *err) {
     int rc = HF_OK;
 
@@ -104,10 +120,10 @@ int hf__scripts_init(hf_scripts *ret, const hf_manner *manner, hf_error *err) {
         if (!ret->text[i])
             rc = hf__fail_plain(err, HF_ENO_MEMORY);
         else if (!hash(ret->hash[i], ret->text[i]))
-            rc = hf__fail(err, HF_ESYSTEM,
-                          "OpenSSL refuses SHA-1, by which Redis names "
-                          "scripts");
+            rc = no_sha1(err);
     }
+    if (rc == HF_OK)
+        rc = make_mark(ret, err);
     if (rc != HF_OK)
         hf__scripts_clear(ret);
     return rc;

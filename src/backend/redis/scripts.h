@@ -12,11 +12,14 @@
 /* A number, a kind's verb, the constant made of its file. */
 #define HF_SCRIPTS(X)                                                          \
     X(LOCK_ATTEMPT, hf_lock_attempt_lua)                                       \
+    X(LOCK_ALONE, hf_lock_alone_lua)                                           \
     X(LOCK_RELEASE, hf_lock_release_lua)                                       \
     X(LOCK_AFTER, hf_lock_after_lua)                                           \
     X(LOCK_FORCE, hf_lock_force_lua)                                           \
     X(LOCK_RENEW, hf_lock_renew_lua)                                           \
     X(SIMPLE_ATTEMPT, hf_simple_attempt_lua)                                   \
+    X(SIMPLE_ALONE, hf_simple_alone_lua)                                       \
+    X(TOKEN_RAISE, hf_token_raise_lua)                                         \
     X(SIMPLE_RELEASE, hf_simple_release_lua)                                   \
     X(SIMPLE_AFTER, hf_simple_after_lua)                                       \
     X(SIMPLE_FORCE, hf_simple_force_lua)                                       \
@@ -50,6 +53,10 @@
     X(LATCH_DOWN, hf_latch_down_lua)                                           \
     X(COUNT_SET, hf_count_set_lua)                                             \
     X(COUNT_DELETE, hf_count_delete_lua)                                       \
+    X(REDLOCK_ATTEMPT, hf_redlock_attempt_lua)                                 \
+    X(REDLOCK_CONFIRM, hf_redlock_confirm_lua)                                 \
+    X(REDLOCK_SIMPLE_ATTEMPT, hf_redlock_simple_attempt_lua)                   \
+    X(REDLOCK_SIMPLE_CONFIRM, hf_redlock_simple_confirm_lua)                   \
     X(LIST, hf_list_lua)
 
 typedef enum hf_script {
@@ -70,6 +77,10 @@ typedef struct hf_manner {
 typedef struct hf_scripts {
     char *text[HF_N_SCRIPTS];
     char hash[HF_N_SCRIPTS][41];
+
+    /* One that is loaded behind all of these, and says which they are: a
+     * server that knows it knows them all. */
+    char mark[64], mark_hash[41];
 } hf_scripts;
 
 int hf__scripts_init(hf_scripts *ret, const hf_manner *manner, hf_error *err);
@@ -86,6 +97,10 @@ typedef struct hf_call {
     const size_t *lens; /* of the argv; NULL: they are texts             */
     int replicas;       /* that must confirm it, or HF_MAJORITY, HF_ALL  */
     bool *confirmed;    /* replicas: whether as many did                 */
+    bool *cut_short;    /* if not NULL: set if it ended in the middle before
+                           it was asked again and answered               */
+    bool *torn;         /* if not NULL: set, and given up soon, if its keys
+                           are apart because their slot is half moved    */
 } hf_call;
 
 /* The command for a call, by its hash or (`whole`) with the text.  NULL: out

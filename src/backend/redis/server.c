@@ -37,6 +37,8 @@ int hf__server_init(hf_server *s, hf_address *address,
     s->host = host;
     s->scripts = scripts;
     hf__server_clock_init(&s->clock);
+    if (!address)
+        return HF_OK;
     rc = hf__target_init(&s->target, address, err);
     if (rc == HF_OK)
         s->where = address->where;
@@ -59,6 +61,16 @@ void hf__server_saw_replicas(hf_server *s, int n) {
         ;
 }
 
+static bool is_master(const redisReply *reply) {
+    return hf__reply_has(reply, 1, 0) && reply->element[0]->str &&
+           strcmp(reply->element[0]->str, "master") == 0;
+}
+
+void hf__server_saw_role(hf_server *s, const redisReply *reply) {
+    if (is_master(reply) && hf__reply_has(reply, 3, 0))
+        hf__server_saw_replicas(s, (int)reply->element[2]->elements);
+}
+
 /* Those that are away count: a master that lost them may be about to lose its
  * role as well. */
 int hf__server_quorum(const hf_server *s, int policy) {
@@ -75,14 +87,9 @@ int hf__server_quorum(const hf_server *s, int policy) {
  * the master can change.  One that will not say is believed. */
 static int check_role(hf_server *s, const hf_conn *conn,
                       const redisReply *reply, hf_error *err) {
-    if (!hf__reply_has(reply, 1, 0) || !reply->element[0]->str)
-        return HF_OK;
-    if (strcmp(reply->element[0]->str, "master") == 0) {
-        if (hf__reply_has(reply, 3, 0))
-            hf__server_saw_replicas(s, (int)reply->element[2]->elements);
-        return HF_OK;
-    }
-    if (!s->find)
+    hf__server_saw_role(s, reply);
+    if (!s->find || is_master(reply) || !hf__reply_has(reply, 1, 0) ||
+        !reply->element[0]->str)
         return HF_OK;
     return hf__fail(err, HF_EREAD_ONLY, "%s is not the master (it says: %.32s)",
                     conn->address->where, reply->element[0]->str);
@@ -104,9 +111,15 @@ static int ask_role(hf_server *s, hf_conn *conn, hf_time by, hf_error *err) {
     return rc;
 }
 
+int hf__server_target(hf_server *s, const hf_target **ret, hf_time by,
+                      hf_error *err) {
+    *ret = &s->target;
+    return s->find ? s->find(s->find_arg, ret, by, err) : HF_OK;
+}
+
 int hf__server_dial(hf_server *s, hf_conn **ret, hf_time by, hf_error *err) {
-    const hf_target *target = &s->target;
-    int rc = s->find ? s->find(s->find_arg, &target, by, err) : HF_OK;
+    const hf_target *target;
+    int rc = hf__server_target(s, &target, by, err);
 
     if (rc == HF_OK)
         rc = hf__conn_open(ret, target->address, target->tls, by, err);
@@ -129,9 +142,45 @@ static int check_loaded(const hf_server *s, redisReply **replies, size_t n,
     return HF_OK;
 }
 
+static void free_replies(redisReply **replies, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        freeReplyObject(replies[i]);
+}
+
+/* Sends what is in the pipe, which it frees.  "Doubt" about a greeting is a
+ * connection that did not come about. */
+static int send_greeting(hf_conn *conn, hf_pipe *p, redisReply **replies,
+                         hf_time by, hf_error *err) {
+    int rc = p->failed ?
+                 hf__fail_plain(err, HF_ENO_MEMORY) :
+                 hf__conn_ask(conn, p->bytes, p->len, replies, p->n, by, err);
+
+    hf__pipe_free(p);
+    return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;
+}
+
 static int load_scripts(hf_server *s, hf_conn *conn, hf_time by,
                         hf_error *err) {
-    enum { FIRST = 2, N = HF_N_SCRIPTS + FIRST };
+    enum { N = HF_N_SCRIPTS + 1 };
+    redisReply *replies[N];
+    hf_pipe p = {0};
+    int rc;
+
+    for (int i = 0; i < HF_N_SCRIPTS; i++)
+        HF_PIPE(&p, "SCRIPT", "LOAD", s->scripts->text[i]);
+    HF_PIPE(&p, "SCRIPT", "LOAD", s->scripts->mark);
+    rc = send_greeting(conn, &p, replies, by, err);
+    if (rc != HF_OK)
+        return rc;
+    rc = check_loaded(s, replies, N, err);
+    free_replies(replies, N);
+    return rc;
+}
+
+/* Most often the scripts are known already. */
+static int get_acquainted(hf_server *s, hf_conn *conn, bool *known, hf_time by,
+                          hf_error *err) {
+    enum { TIME, ROLE, MARK, N };
     redisReply *replies[N];
     hf_time asked = hf__now();
     hf_pipe p = {0};
@@ -139,31 +188,27 @@ static int load_scripts(hf_server *s, hf_conn *conn, hf_time by,
 
     HF_PIPE(&p, "TIME");
     HF_PIPE(&p, "ROLE");
-    for (int i = 0; i < HF_N_SCRIPTS; i++)
-        HF_PIPE(&p, "SCRIPT", "LOAD", s->scripts->text[i]);
-    if (p.failed)
-        rc = hf__fail_plain(err, HF_ENO_MEMORY);
-    else
-        rc = hf__conn_ask(conn, p.bytes, p.len, replies, N, by, err);
-    hf__pipe_free(&p);
+    HF_PIPE(&p, "EVALSHA", s->scripts->mark_hash, "0");
+    rc = send_greeting(conn, &p, replies, by, err);
     if (rc != HF_OK)
-        return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;
-    hf__server_clock_sample(&s->clock, replies[0], asked, conn->heard);
-    rc = check_role(s, conn, replies[1], err);
-    if (rc == HF_OK)
-        rc = check_loaded(s, replies + FIRST, HF_N_SCRIPTS, err);
-    for (int i = 0; i < N; i++)
-        freeReplyObject(replies[i]);
+        return rc;
+    hf__server_clock_sample(&s->clock, replies[TIME], asked, conn->heard);
+    rc = check_role(s, conn, replies[ROLE], err);
+    *known = replies[MARK]->type != REDIS_REPLY_ERROR;
+    free_replies(replies, N);
     return rc;
 }
 
 int hf__server_greet(hf_server *s, hf_conn **ret, hf_time by, hf_error *err) {
     hf_conn *conn = NULL;
+    bool known = false;
     int rc = hf__server_dial(s, &conn, by, err);
 
     if (rc != HF_OK)
         return rc;
-    rc = load_scripts(s, conn, by, err);
+    rc = get_acquainted(s, conn, &known, by, err);
+    if (rc == HF_OK && !known)
+        rc = load_scripts(s, conn, by, err);
     if (rc == HF_OK)
         *ret = conn;
     else

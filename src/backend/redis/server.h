@@ -22,6 +22,11 @@ typedef struct hf_target {
 int hf__target_init(hf_target *t, hf_address *address, hf_error *err);
 void hf__target_clear(hf_target *t);
 
+/* Behind Sentinel: the target that is the master now, lent for as long as a
+ * connection to it can take, and while it is the master. */
+typedef int hf_find_fn(void *arg, const hf_target **ret, hf_time by,
+                       hf_error *err);
+
 typedef struct hf_server {
     const hf_host *host;
     const hf_scripts *scripts; /* lent */
@@ -29,9 +34,7 @@ typedef struct hf_server {
     const char *where;         /* for errors; lent, or the target's */
     hf_server_clock clock;
 
-    /* Behind Sentinel: the target that is the master now, lent for as long as
-     * the server lives.  NULL: it is always `target`. */
-    int (*find)(void *arg, const hf_target **ret, hf_time by, hf_error *err);
+    hf_find_fn *find; /* NULL: it is always `target` */
     void *find_arg;
 
     atomic_int replicas;      /* the most that were ever seen at once */
@@ -39,11 +42,16 @@ typedef struct hf_server {
     atomic_bool without_wait; /* it does not know WAIT, and that was told */
 } hf_server;
 
-/* Takes the address, also when it fails. */
+/* Takes the address, also when it fails.  NULL: it is found, and whoever
+ * finds it sets `find` and `where`. */
 int hf__server_init(hf_server *s, hf_address *address,
                     const hf_scripts *scripts, const hf_host *host,
                     hf_error *err);
 void hf__server_clear(hf_server *s);
+
+/* Where it is now. */
+int hf__server_target(hf_server *s, const hf_target **ret, hf_time by,
+                      hf_error *err);
 
 /* A connection for anything. */
 int hf__server_dial(hf_server *s, hf_conn **ret, hf_time by, hf_error *err);
@@ -54,7 +62,8 @@ int hf__server_greet(hf_server *s, hf_conn **ret, hf_time by, hf_error *err);
 /* How many replicas must confirm to fulfil the policy of a claim. */
 int hf__server_quorum(const hf_server *s, int policy);
 
-/* So many replicas were seen. */
+/* So many replicas were seen; or those in its answer to ROLE. */
 void hf__server_saw_replicas(hf_server *s, int n);
+void hf__server_saw_role(hf_server *s, const redisReply *reply);
 
 #endif

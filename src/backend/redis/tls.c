@@ -140,7 +140,9 @@ static int handshake_failed(hf_error *err, hf_tls *tls, SSL *ssl) {
 
 /* A plain-text server waits for the rest of what it takes for a command. */
 static int handshake_slow(hf_error *err, hf_tls *tls) {
-    if (atomic_load(&tls->worked))
+    const atomic_bool *given_up = tls->address->given_up;
+
+    if (atomic_load(&tls->worked) || (given_up && atomic_load(given_up)))
         return hf__fail(err, HF_EDOWN, "%s: no answer to the TLS handshake",
                         tls->address->where);
     return hf__fail(err, HF_ETLS,
@@ -264,8 +266,6 @@ static SSL *attach(hf_tls *tls, int fd) {
 }
 
 static int shake(hf_tls *tls, SSL *ssl, int fd, hf_time by, hf_error *err) {
-    struct pollfd pfd = {.fd = fd};
-
     for (;;) {
         int rc, want;
 
@@ -276,8 +276,9 @@ static int shake(hf_tls *tls, SSL *ssl, int fd, hf_time by, hf_error *err) {
         want = SSL_get_error(ssl, rc);
         if (want != SSL_ERROR_WANT_READ && want != SSL_ERROR_WANT_WRITE)
             return handshake_failed(err, tls, ssl);
-        pfd.events = want == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
-        if (hf__world->poll(&pfd, 1, by) == 0 && hf__now() >= by)
+        if (!hf__address_wait(tls->address, fd,
+                              want == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT,
+                              by))
             return handshake_slow(err, tls);
     }
 }

@@ -49,12 +49,14 @@ typedef struct channel {
 /* A command that is not answered yet. */
 typedef struct command {
     struct command *next;
-    channel *channel; /* SUBSCRIBE; NULL: anything else */
+    channel *channel; /* SUBSCRIBE; NULL: anything else   */
+    char leaves[];    /* UNSUBSCRIBE: what; "": anything else */
 } command;
 
 struct hf_listener {
-    hf_server *server;
-    int bell; /* eventfd */
+    hf_listener_needs needs;
+    hf_server *server; /* of the needs */
+    int bell;          /* eventfd      */
 
     /* The thread's own. */
     hf_conn *conn; /* NULL: down */
@@ -67,8 +69,10 @@ struct hf_listener {
     pthread_cond_t changed;
     pthread_t thread;
     bool runs, stopping, rung;
+    bool cut;          /* the connection is of no use any more      */
     hf_error why;      /* the last failure to connect; code 0: none */
     hf_time sweep_at;  /* some channel may be left then             */
+    size_t watched;    /* channels that somebody watches            */
     channel *wanted;   /* to be subscribed                          */
     channel **buckets; /* a power of two of them                    */
     size_t n_buckets, n;
@@ -154,12 +158,13 @@ static void remove_channel(hf_listener *w, channel *c) {
 
 /* ---- commands ---------------------------------------------------------- */
 
-static bool note_command(hf_listener *w, channel *c) {
-    command *cmd = malloc(sizeof *cmd);
+static bool note_command(hf_listener *w, channel *c, const char *leaves) {
+    command *cmd = malloc(sizeof *cmd + strlen(leaves) + 1);
 
     if (!cmd)
         return false;
     *cmd = (command){.channel = c};
+    strcpy(cmd->leaves, leaves);
     if (!w->under_way)
         w->asked_at = hf__now();
     *w->under_way_end = cmd;
@@ -185,9 +190,9 @@ static channel *answered(hf_listener *w) {
 static void subscribe(hf_listener *w, hf_pipe *p) {
     channel *c;
 
-    while ((c = w->wanted) && note_command(w, c)) {
+    while ((c = w->wanted) && note_command(w, c, "")) {
         w->wanted = c->next_wanted;
-        HF_PIPE(p, "SUBSCRIBE", c->text);
+        HF_PIPE(p, w->needs.sharded ? "SSUBSCRIBE" : "SUBSCRIBE", c->text);
         c->state = ASKED;
     }
 }
@@ -202,8 +207,8 @@ static void leave(hf_listener *w, channel *c, void *arg) {
         w->sweep_at = hf__sooner(w->sweep_at, c->leave_at + SWEEP);
     } else if (c->state == REFUSED) {
         remove_channel(w, c);
-    } else if (note_command(w, NULL)) {
-        HF_PIPE(p, "UNSUBSCRIBE", c->text);
+    } else if (note_command(w, NULL, c->text)) {
+        HF_PIPE(p, w->needs.sharded ? "SUNSUBSCRIBE" : "UNSUBSCRIBE", c->text);
         remove_channel(w, c);
     }
 }
@@ -226,6 +231,8 @@ static void break_up(hf_listener *w) {
     while (w->under_way)
         answered(w);
     w->missed = true;
+    if (w->needs.broke)
+        w->needs.broke(w->needs.arg, w, HF_EDOWN);
 }
 
 static bool send_pipe(hf_listener *w, hf_pipe *p) {
@@ -255,7 +262,7 @@ static bool send_wants(hf_listener *w) {
         each(w, leave, &p);
     }
     pthread_mutex_unlock(&w->mu);
-    if (hf__now() >= w->ping_at && note_command(w, NULL)) {
+    if (hf__now() >= w->ping_at && note_command(w, NULL, "")) {
         HF_PIPE(&p, "PING");
         w->ping_at = hf__now() + PING_EVERY;
     }
@@ -292,19 +299,22 @@ static bool is_grant(hf_listener *w, const char *payload, uint64_t *token,
     return at && !*end && *until - now >= GRANT_NEEDS;
 }
 
+static void wake(const hf_host *host, const hf_news *news, const char *name) {
+    host->woken(host->core, news->kind, name, news->owner);
+    if (news->kind == HF_LOCK)
+        host->woken(host->core, HF_SIMPLE, name, 0);
+}
+
 static void tell(hf_listener *w, const hf_news *news, const char *name,
                  const char *payload) {
     const hf_host *host = w->server->host;
     uint64_t token;
     hf_time until;
 
-    if (news->owner && host->granted && is_grant(w, payload, &token, &until)) {
+    if (news->owner && host->granted && is_grant(w, payload, &token, &until))
         host->granted(host->core, news->kind, name, news->owner, token, until);
-        return;
-    }
-    host->woken(host->core, news->kind, name, news->owner);
-    if (news->kind == HF_LOCK)
-        host->woken(host->core, HF_SIMPLE, name, 0);
+    else
+        wake(host, news, name);
 }
 
 static void message(hf_listener *w, const char *text, const char *payload) {
@@ -314,6 +324,21 @@ static void message(hf_listener *w, const char *text, const char *payload) {
         return;
     while (news.n > 0)
         tell(w, &news, news.names[--news.n], payload);
+}
+
+void hf__listener_tell(const hf_host *host, const char *text) {
+    hf_news news;
+
+    if (!hf__news_of_channel(&news, text, host->identity.client))
+        return;
+    while (news.n > 0)
+        wake(host, &news, news.names[--news.n]);
+}
+
+/* The server has not what the channel is about, for the moment or for good. */
+static bool is_sent_away(const redisReply *reply) {
+    return hf__reply_is(reply, "MOVED") || hf__reply_is(reply, "CLUSTERDOWN") ||
+           hf__reply_is(reply, "LOADING");
 }
 
 /* The answer to the oldest command.  Subscribed unless it is an error. */
@@ -328,18 +353,52 @@ static void answer(hf_listener *w, const redisReply *reply) {
     c->code = code;
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->mu);
+    if (w->needs.told)
+        w->needs.told(w->needs.arg, w, c->text,
+                      is_sent_away(reply) ? HF_STRAYED : code);
 }
 
-static bool is_message(const redisReply *reply) {
+/* Told without being asked that a channel is heard no longer: its slot has
+ * left.  While it is being subscribed, the answer to that will tell. */
+static void bid_farewell(hf_listener *w, const char *text) {
+    channel *c;
+    bool heard;
+
+    pthread_mutex_lock(&w->mu);
+    c = *find(w, text);
+    heard = c && c->state == HEARD;
+    if (heard) {
+        c->state = REFUSED;
+        c->code = HF_EDOWN;
+    }
+    pthread_mutex_unlock(&w->mu);
+    if (heard && w->needs.told)
+        w->needs.told(w->needs.arg, w, text, HF_STRAYED);
+}
+
+static bool begins_with(const redisReply *reply, const char *word) {
     return hf__reply_has(reply, 3, 0) && reply->element[0]->str &&
-           reply->element[1]->str && reply->element[2]->str &&
-           strcmp(reply->element[0]->str, "message") == 0;
+           reply->element[1]->str && strcmp(reply->element[0]->str, word) == 0;
+}
+
+static bool is_message(const hf_listener *w, const redisReply *reply) {
+    return begins_with(reply, w->needs.sharded ? "smessage" : "message") &&
+           reply->element[2]->str;
+}
+
+/* And not the answer to our leaving. */
+static bool is_farewell(const hf_listener *w, const redisReply *reply) {
+    return w->needs.sharded && begins_with(reply, "sunsubscribe") &&
+           !(w->under_way &&
+             strcmp(w->under_way->leaves, reply->element[1]->str) == 0);
 }
 
 static void hear(hf_listener *w, const redisReply *reply) {
     w->backoff = 0;
-    if (is_message(reply))
+    if (is_message(w, reply))
         message(w, reply->element[1]->str, reply->element[2]->str);
+    else if (is_farewell(w, reply))
+        bid_farewell(w, reply->element[1]->str);
     else
         answer(w, reply);
     if (w->missed && !w->under_way) {
@@ -404,6 +463,17 @@ static hf_time longer(hf_time backoff) {
                                    backoff;
 }
 
+/* Has it been cut since we last connected, or began to? */
+static bool take_cut(hf_listener *w) {
+    bool cut;
+
+    pthread_mutex_lock(&w->mu);
+    cut = w->cut;
+    w->cut = false;
+    pthread_mutex_unlock(&w->mu);
+    return cut;
+}
+
 /* At once after a connection that worked, else later and later. */
 static void connect_again(hf_listener *w) {
     hf_conn *conn = NULL;
@@ -413,6 +483,8 @@ static void connect_again(hf_listener *w) {
     if (w->backoff)
         doze(w, hf__now() + hf__jitter(w->backoff));
     w->backoff = longer(w->backoff);
+    if (take_cut(w))
+        w->backoff = 0;
     rc = hf__server_dial(w->server, &conn,
                          hf__after_ms(w->server->host->timeout_ms), &err);
     pthread_mutex_lock(&w->mu);
@@ -422,6 +494,21 @@ static void connect_again(hf_listener *w) {
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->mu);
     w->ping_at = hf__now() + PING_EVERY;
+    if (rc != HF_OK && w->needs.broke)
+        w->needs.broke(w->needs.arg, w, rc);
+}
+
+/* Is there anything to connect for?  If not, the next who wants something
+ * rings anew. */
+static bool is_needed(hf_listener *w) {
+    bool needed;
+
+    pthread_mutex_lock(&w->mu);
+    needed = w->watched > 0;
+    if (!needed)
+        w->rung = false;
+    pthread_mutex_unlock(&w->mu);
+    return needed;
 }
 
 /* When there is something to do unless the bell or the server says so. */
@@ -436,7 +523,8 @@ static hf_time busy_at(hf_listener *w) {
 
 /* One round with a connection. */
 static void serve(hf_listener *w) {
-    if (!send_wants(w) || !hear_all(w) || hf__now() > dead_at(w)) {
+    if (take_cut(w) || !send_wants(w) || !hear_all(w) ||
+        hf__now() > dead_at(w)) {
         break_up(w);
         return;
     }
@@ -450,8 +538,10 @@ static void *run(void *arg) {
     while (!is_stopping(w)) {
         if (w->conn)
             serve(w);
-        else
+        else if (is_needed(w))
             connect_again(w);
+        else
+            doze(w, HF_NEVER);
     }
     return NULL;
 }
@@ -469,13 +559,15 @@ static void ring(hf_listener *w) {
 
 /* ---- what others call -------------------------------------------------- */
 
-/* mu. */
+/* mu.  With the first who listens; a cluster has many whom nobody listens to. */
 static int start(hf_listener *w, hf_error *err) {
     int why;
 
     if (w->runs)
         return HF_OK;
-    why = hf__world->thread_start(&w->thread, run, w);
+    if (w->bell < 0)
+        w->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    why = w->bell < 0 ? errno : hf__world->thread_start(&w->thread, run, w);
     if (why)
         return hf__fail(err, HF_ESYSTEM, "cannot start the listener: %s",
                         strerror(why));
@@ -512,8 +604,29 @@ static int await(hf_listener *w, channel *c, hf_time by, hf_error *err) {
 static void drop(hf_listener *w, channel *c) {
     if (--c->watches > 0)
         return;
+    w->watched--;
     c->leave_at = hf__now() + LINGER;
     w->sweep_at = hf__sooner(w->sweep_at, c->leave_at + SWEEP);
+}
+
+/* mu.  NULL: err says why. */
+static channel *join(hf_listener *w, const char *text, hf_error *err) {
+    channel *c;
+
+    if (start(w, err) != HF_OK)
+        return NULL;
+    c = enter(w, text);
+    if (!c) {
+        hf__fail_plain(err, HF_ENO_MEMORY);
+        return NULL;
+    }
+    if (c->watches++ == 0)
+        w->watched++;
+    if (c->state == REFUSED)
+        want(w, c);
+    if (c->state == WANTED)
+        ring(w);
+    return c;
 }
 
 int hf__listener_watch(hf_listener *w, const char *text, hf_time by,
@@ -522,20 +635,21 @@ int hf__listener_watch(hf_listener *w, const char *text, hf_time by,
     int rc;
 
     pthread_mutex_lock(&w->mu);
-    rc = start(w, err);
-    c = rc == HF_OK ? enter(w, text) : NULL;
-    if (c) {
-        c->watches++;
-        if (c->state == REFUSED)
-            want(w, c);
-        if (c->state == WANTED)
-            ring(w);
-        rc = await(w, c, by, err);
-        if (rc != HF_OK)
-            drop(w, c);
-    } else if (rc == HF_OK) {
-        rc = hf__fail_plain(err, HF_ENO_MEMORY);
-    }
+    c = join(w, text, err);
+    rc = c ? await(w, c, by, err) : err->code;
+    if (c && rc != HF_OK)
+        drop(w, c);
+    pthread_mutex_unlock(&w->mu);
+    return rc;
+}
+
+int hf__listener_adopt(hf_listener *w, const char *text, hf_error *err) {
+    channel *c;
+    int rc;
+
+    pthread_mutex_lock(&w->mu);
+    c = join(w, text, err);
+    rc = !c ? err->code : c->state == HEARD ? HF_OK : HF_BUSY;
     pthread_mutex_unlock(&w->mu);
     return rc;
 }
@@ -560,27 +674,38 @@ void hf__listener_unwatch(hf_listener *w, const char *text) {
     pthread_mutex_unlock(&w->mu);
 }
 
-int hf__listener_new(hf_listener **ret, hf_server *server, hf_error *err) {
+int hf__listener_new(hf_listener **ret, const hf_listener_needs *needs,
+                     hf_error *err) {
     hf_listener *w = calloc(1, sizeof *w);
 
     if (!w)
         return hf__fail_plain(err, HF_ENO_MEMORY);
-    w->server = server;
+    w->needs = *needs;
+    w->server = needs->server;
     w->under_way_end = &w->under_way;
     w->sweep_at = HF_NEVER;
     pthread_mutex_init(&w->mu, NULL);
     pthread_cond_init(&w->changed, NULL);
     w->n_buckets = 64;
     w->buckets = calloc(w->n_buckets, sizeof *w->buckets);
-    w->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (!w->buckets || w->bell < 0) {
-        int code = w->buckets ? HF_ESYSTEM : HF_ENO_MEMORY;
-
+    w->bell = -1;
+    if (!w->buckets) {
         hf__listener_free(w, false);
-        return hf__fail_plain(err, code);
+        return hf__fail_plain(err, HF_ENO_MEMORY);
     }
     *ret = w;
     return HF_OK;
+}
+
+/* The bell is struck in any case: whoever rang before may have been heard
+ * while there was no connection. */
+void hf__listener_cut(hf_listener *w) {
+    pthread_mutex_lock(&w->mu);
+    w->cut = w->runs;
+    w->rung = false;
+    if (w->runs)
+        ring(w);
+    pthread_mutex_unlock(&w->mu);
 }
 
 static void free_channel(hf_listener *w, channel *c, void *arg) {
@@ -604,7 +729,8 @@ void hf__listener_free(hf_listener *w, bool forked) {
     if (forked) {
         if (w->conn)
             hf__world->close(w->conn->fd);
-        close(w->bell);
+        if (w->bell >= 0)
+            close(w->bell);
         return;
     }
     stop(w);

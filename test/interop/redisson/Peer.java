@@ -3,11 +3,14 @@
 // Peer.java - Redisson itself, told what to do line by line.
 //
 //     open URI [lease_ms=N] [fair_ms=N]    lockWatchdogTimeout,
-//                                          fairLockWaitTimeout
+//                                          fairLockWaitTimeout; what was open
+//                                          is closed first
 //     NOUN VERB ARGUMENT… NAME             the tables below are the list
 //     contend NOUN FILE THREADS ROUNDS NAME     see support/guarded.h
 //     interrupt K                          the thread K
 //     asleep K                             does it wait to be woken?
+//     master PORT                          of sentinels and clusters: does it
+//                                          take the server there for one?
 //     thread K LINE                        a line for the thread K
 //     quit                                 or the end of input
 //
@@ -45,6 +48,7 @@ import java.util.Map;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 import org.redisson.Redisson;
@@ -54,7 +58,13 @@ import org.redisson.api.RLock;
 import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
+import org.redisson.api.redisnode.RedisNode;
+import org.redisson.api.redisnode.RedisNodes;
+import org.redisson.config.BaseMasterSlaveServersConfig;
+import org.redisson.config.ClusterServersConfig;
 import org.redisson.config.Config;
+import org.redisson.config.SentinelServersConfig;
+import org.redisson.config.ShardedSubscriptionMode;
 
 public final class Peer {
     private static final PrintStream OUT =
@@ -230,8 +240,7 @@ public final class Peer {
         for (var line = in.readLine(); line != null && !line.equals("quit");
              line = in.readLine())
             heed(line);
-        if (redisson != null)
-            redisson.shutdown(0, 2, TimeUnit.SECONDS);
+        shut();
         System.exit(0);
     }
 
@@ -295,6 +304,9 @@ public final class Peer {
             return "OK";
         case "asleep":
             return isAsleep(workers.get(words[1]));
+        case "master":
+            return masters.get().anyMatch(
+                node -> node.getAddr().getPort() == count(words[1]));
         case "contend":
             return contend(words[1], words[2].split(" ", 4));
         default:
@@ -317,6 +329,8 @@ public final class Peer {
                          state == Thread.State.TIMED_WAITING);
     }
 
+    // The addresses are ours: redis://HOST, redis+sentinel://HOST,…/MASTER or
+    // redis+cluster://HOST,…, the last perhaps with ?sharded=on or off.
     // Few threads and connections: it starts sooner.
     private static String open(String uri, String settings) {
         var config = new Config().setThreads(4).setNettyThreads(2);
@@ -327,12 +341,61 @@ public final class Peer {
             else if (setting.startsWith("fair_ms="))
                 config.setFairLockWaitTimeout(number(value));
         }
-        config.useSingleServer().setAddress(uri)
-            .setConnectionMinimumIdleSize(1)
-            .setSubscriptionConnectionMinimumIdleSize(1);
+        if (uri.startsWith("redis+sentinel:"))
+            find(config.useSentinelServers(), uri);
+        else if (uri.startsWith("redis+cluster:"))
+            find(config.useClusterServers(), uri);
+        else
+            config.useSingleServer().setAddress(uri)
+                .setConnectionMinimumIdleSize(1)
+                .setSubscriptionConnectionMinimumIdleSize(1);
+        shut();
         redisson = Redisson.create(config);
         nouns = nouns(redisson);
         return "OK";
+    }
+
+    private static void shut() {
+        if (redisson != null)
+            redisson.shutdown(0, 2, TimeUnit.SECONDS);
+    }
+
+    // Between "//" and the next '/' or '?'.
+    private static String[] hosts(String uri) {
+        var list = uri.split("//", 2)[1].split("[/?]", 2)[0];
+        return Stream.of(list.split(",")).map(host -> "redis://" + host)
+            .toArray(String[]::new);
+    }
+
+    // How often it looks for another master is a second by default, and five
+    // in a cluster.
+    private static final int LOOK_MS = 500;
+
+    private static Supplier<Stream<? extends RedisNode>> masters;
+
+    private static void find(SentinelServersConfig servers, String uri) {
+        masters = () -> Stream.of(
+            redisson.getRedisNodes(RedisNodes.SENTINEL_MASTER_SLAVE)
+                .getMaster());
+        few(servers.addSentinelAddress(hosts(uri))
+            .setMasterName(uri.substring(uri.lastIndexOf('/') + 1))
+            .setScanInterval(LOOK_MS));
+    }
+
+    private static void find(ClusterServersConfig servers, String uri) {
+        masters = () ->
+            redisson.getRedisNodes(RedisNodes.CLUSTER).getMasters().stream();
+        few(servers.addNodeAddress(hosts(uri)).setScanInterval(LOOK_MS));
+        var at = uri.indexOf("?sharded=");
+        if (at >= 0)
+            servers.setShardedSubscriptionMode(ShardedSubscriptionMode.valueOf(
+                uri.substring(uri.indexOf('=', at) + 1).toUpperCase()));
+    }
+
+    private static void few(BaseMasterSlaveServersConfig<?> servers) {
+        servers.setMasterConnectionMinimumIdleSize(1)
+            .setSlaveConnectionMinimumIdleSize(1)
+            .setSubscriptionConnectionMinimumIdleSize(1);
     }
 
     // ---- the guarded counter ---------------------------------------------

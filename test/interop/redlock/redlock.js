@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// redlock.js PORT COMMAND - Node's redlock on one server, for the tests that
-// share a lock with it.
+// redlock.js PORT,PORT,… COMMAND - Node's redlock on those servers, or on one,
+// for the tests that share a lock with it.
 //
 //   hold NAME             takes it, says "held", releases when its input ends
 //   late NAME MS          the same, but for MS only, and releases all the same;
@@ -14,11 +14,12 @@ const fs = require("fs");
 const Redis = require("ioredis");
 const Redlock = require("redlock");
 
-const [port, command, name, ...rest] = process.argv.slice(2);
-const client = new Redis(Number(port));
-const patient = new Redlock([client],
+const [ports, command, name, ...rest] = process.argv.slice(2);
+const clients = ports.split(",").map(
+    (port) => new Redis(Number(port), { maxRetriesPerRequest: 1 }));
+const patient = new Redlock(clients,
     { retryCount: -1, retryDelay: 10, retryJitter: 10 });
-const hasty = new Redlock([client], { retryCount: 0 });
+const hasty = new Redlock(clients, { retryCount: 0 });
 
 function endOfInput() {
     return new Promise((resolve) => process.stdin.resume().on("end", resolve));
@@ -53,4 +54,7 @@ const commands = {
     },
 };
 
-commands[command]().then(() => client.quit());
+// One that is away is complained of by every command.
+clients.forEach((client) => client.on("error", () => {}));
+commands[command]().then(
+    () => clients.forEach((client) => client.disconnect()));

@@ -15,10 +15,13 @@ static int furnish(hf_node *n, const hf_node_needs *needs, hf_error *err) {
                               .wait_ms = needs->wait_ms,
                               .stray = needs->stray,
                               .stray_arg = needs->stray_arg};
+    hf_listener_needs listener = needs->listener;
     int rc = hf__engine_new(&n->engine, &engine, err);
 
+    listener.server = &n->server;
+    listener.sharded = needs->sharded;
     if (rc == HF_OK)
-        rc = hf__listener_new(&n->listener, &n->server, err);
+        rc = hf__listener_new(&n->listener, &listener, err);
     return rc;
 }
 
@@ -37,6 +40,11 @@ int hf__node_new(hf_node **ret, hf_address *address, const hf_node_needs *needs,
         return rc;
     }
     n->server.replicas_set = needs->replicas;
+    if (!address) {
+        n->server.find = needs->find;
+        n->server.find_arg = needs->find_arg;
+        n->server.where = needs->where;
+    }
     rc = furnish(n, needs, err);
     if (rc == HF_OK)
         *ret = n;

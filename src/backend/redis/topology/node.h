@@ -12,6 +12,7 @@ typedef struct hf_node {
     hf_server server;
     hf_engine *engine;
     hf_listener *listener;
+    unsigned number; /* in a cluster: see cluster_nodes.h */
 } hf_node;
 
 /* What the nodes of a client have in common. */
@@ -24,9 +25,15 @@ typedef struct hf_node_needs {
     int replicas; /* as the user says; 0   */
     hf_stray_fn *stray;
     void *stray_arg;
+    hf_listener_needs listener; /* what a channel may need; no server */
+
+    hf_find_fn *find; /* where the server is found, and has no address; */
+    void *find_arg;   /* then it goes by this name in errors            */
+    const char *where;
 } hf_node_needs;
 
-/* Takes the address, also when it fails.  Connects to nothing. */
+/* Takes the address, also when it fails; NULL: it is found.  Connects to
+ * nothing. */
 int hf__node_new(hf_node **ret, hf_address *address, const hf_node_needs *needs,
                  hf_error *err);
 void hf__node_free(hf_node *n, bool forked);

@@ -6,15 +6,22 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Half a byte at a time: for every request, and no table worth a cache line
+ * more. */
 static unsigned crc16(const char *text, size_t len) {
+    static const uint16_t halves[16] = {
+        0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7,
+        0x8108, 0x9129, 0xa14a, 0xb16b, 0xc18c, 0xd1ad, 0xe1ce, 0xf1ef,
+    };
     unsigned crc = 0;
 
     for (size_t i = 0; i < len; i++) {
-        crc ^= (unsigned)(unsigned char)text[i] << 8;
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc & 0x8000 ? crc << 1 ^ 0x1021 : crc << 1;
+        unsigned byte = (unsigned char)text[i];
+
+        crc = (crc << 4 & 0xffff) ^ halves[crc >> 12 ^ byte >> 4];
+        crc = (crc << 4 & 0xffff) ^ halves[crc >> 12 ^ (byte & 15)];
     }
-    return crc & 0xffff;
+    return crc;
 }
 
 unsigned hf__slot(const char *key) {

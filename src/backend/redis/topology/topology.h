@@ -23,9 +23,14 @@ typedef struct hf_trip {
     unsigned slot;
     hf_node *at; /* where it was sent                        */
     bool asking; /* … with ASKING                            */
-    hf_node *to; /* HF_NEXT_ASKING: where to ask             */
-    int hops;    /* without a pause                          */
-    int pauses;  /* so far                                   */
+    hf_node *to; /* HF_NEXT_ASKING: where to ask; to be left */
+    int hops;    /* redirects so far                         */
+    int pauses;  /* likewise                                 */
+
+    bool cut_short;     /* a script ended in the middle                 */
+    bool has_other_way; /* than to wait for keys that are apart         */
+    int torn;           /* how often they were                          */
+    hf_time torn_since;
 } hf_trip;
 
 typedef enum hf_next {
@@ -35,8 +40,15 @@ typedef enum hf_next {
     HF_NEXT_ASKING /* at once, at trip->to, with ASKING in front      */
 } hf_next;
 
+/* Those who decide on a change of master where it is not the servers. */
+typedef struct hf_referees {
+    int n, reached;    /* sentinels: there are, and answer us            */
+    int quorum;        /* so many must agree that the master is gone     */
+    int down_after_ms; /* which it is when it was silent for so long     */
+} hf_referees;
+
 typedef struct hf_topology_ops {
-    /* The node that has the slot now, as far as we know. */
+    /* The node that has the slot now, as far as we know; to be left. */
     hf_node *(*locate)(hf_topology *t, unsigned slot);
 
     /* A request came back: with rc HF_OK and a reply, which may be an error,
@@ -45,14 +57,20 @@ typedef struct hf_topology_ops {
     hf_next (*learn)(hf_topology *t, hf_trip *trip, int rc,
                      const redisReply *reply, hf_time by);
 
-    /* The i-th of the masters, from 0; NULL: there are no more. */
+    /* The i-th of the masters, from 0, to be left; NULL: there are no more. */
     hf_node *(*master)(hf_topology *t, unsigned i);
+
+    /* It is not used any more by whoever located it.  NULL: nodes stay. */
+    void (*leave)(hf_topology *t, hf_node *node);
 
     /* Listens to a channel of the slot, wherever that goes, until unwatch; see
      * wake.h. */
     int (*watch)(hf_topology *t, unsigned slot, const char *channel, hf_time by,
                  hf_error *err);
     void (*unwatch)(hf_topology *t, unsigned slot, const char *channel);
+
+    /* For those who look.  NULL: there are none. */
+    void (*referees)(hf_topology *t, hf_referees *ret);
 
     void (*free)(hf_topology *t, bool forked);
 } hf_topology_ops;
@@ -84,6 +102,13 @@ void hf__topology_clear(hf_topology *t);
 
 int hf__one_open(hf_topology **ret, const hf_uri *uri, const hf_host *host,
                  hf_time by, hf_error *err);
+int hf__cluster_open(hf_topology **ret, const hf_uri *uri, const hf_host *host,
+                     hf_time by, hf_error *err);
+
+static inline void hf__topology_leave(hf_topology *t, hf_node *node) {
+    if (t->ops->leave)
+        t->ops->leave(t, node);
+}
 
 /* The slot of a key, 0 where there are none. */
 unsigned hf__topology_slot(const hf_topology *t, const char *key);
@@ -92,6 +117,10 @@ unsigned hf__topology_slot(const hf_topology *t, const char *key);
  * HF_EDOUBT: no answer; otherwise err says why it certainly was not done. */
 int hf__topology_call(hf_topology *t, const hf_call *call, redisReply **ret,
                       hf_time by, hf_error *err);
+
+/* Before asking again for what was answered with HF_NEXT_LATER: longer each
+ * time.  False: after it there would be no time left. */
+bool hf__topology_pause(hf_trip *trip, hf_time by);
 
 /* A plain command, where `key` lives. */
 int hf__topology_ask(hf_topology *t, const char *key, int argc,
@@ -110,7 +139,7 @@ char *hf__topology_era(const hf_topology *t, const char *name, char *buf);
  * estimated. */
 hf_server_clock *hf__topology_clock(hf_topology *t, const char *name);
 
-/* Asks the servers for the time, if it is time to. */
-void hf__topology_set_clocks(hf_topology *t, hf_time by);
+/* Asks the server that has the name for the time, if it is time to. */
+void hf__topology_set_clock(hf_topology *t, const char *name, hf_time by);
 
 #endif

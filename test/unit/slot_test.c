@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * slot_test.c - the slot of a key, as the servers count it. */
+#include "backend/redis/topology/slot.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What CLUSTER KEYSLOT said. */
+static void slots_are_those_of_the_servers(void **s) {
+    static const struct {
+        const char *key;
+        unsigned slot;
+    } cases[] = {
+        {"", 0},
+        {"a", 15495},
+        {"foo", 12182},
+        {"123456789", 12739},
+        {"orders:7", 4453},
+        {"\xc3\xa4\xc3\xb6\xc3\xbc \xff", 12150},
+        {"holdfast:client:11111111-2222-4333-8444-555555555555", 93},
+    };
+    (void)s;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (hf__slot(cases[i].key) != cases[i].slot)
+            fail_msg("'%s': %u, not %u", cases[i].key, hf__slot(cases[i].key),
+                     cases[i].slot);
+}
+
+static void what_stands_in_the_first_braces_counts(void **s) {
+    static const char *const same[][2] = {
+        {"{a}", "a"},          {"{a}b", "a"},   {"x{a}y{b}", "a"},
+        {"redisson:{a}", "a"}, {"{{a}}", "{a"}, {"{a}}", "a"},
+        {"a}b{c}", "c"},
+    };
+    static const char *const whole[] = {"{}a", "a{b", "{}{a}", "x{}{a}"};
+    (void)s;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        assert_int_equal(hf__slot(same[i][0]), hf__slot(same[i][1]));
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        assert_int_not_equal(hf__slot(whole[i]), hf__slot("a"));
+}
+
+static void every_slot_has_a_tag_that_lies_in_it(void **s) {
+    static uint32_t tags[HF_SLOTS];
+    char key[32];
+    (void)s;
+    hf__slot_tags(tags);
+    for (unsigned slot = 0; slot < HF_SLOTS; slot++) {
+        assert_true(tags[slot] > 0);
+        snprintf(key, sizeof key, "era:{%u}", tags[slot]);
+        assert_int_equal(hf__slot(key), slot);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(slots_are_those_of_the_servers),
+    cmocka_unit_test(what_stands_in_the_first_braces_counts),
+    cmocka_unit_test(every_slot_has_a_tag_that_lies_in_it),
+};
+HF_SUITE(tests)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * demo.c - `holdfast demo`: shows why, on this machine, in seconds, with
- * nothing installed.
+ * nothing installed (but for the evolution, which runs when it is named).
  *
  * The demonstrations run in a process of their own, on a store in a folder of
  * their own; this one waits and cleans up, also when it is interrupted.  They
@@ -20,13 +20,15 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "demo_server.h"
 #include "options.h"
 #include "signals.h"
 #include "status.h"
 
-static const char *const names[] = {"flash-sale", "pause", NULL};
-static int (*const demos[])(const demo *d) = {demo_flash_sale, demo_pause};
-enum { DEMOS = sizeof(demos) / sizeof(demos[0]), ALL = -1 };
+static const char *const names[] = {"flash-sale", "pause", "evolution", NULL};
+static int (*const demos[])(const demo *d) = {demo_flash_sale, demo_pause,
+                                              demo_evolution};
+enum { DEMOS = sizeof(demos) / sizeof(demos[0]), EVOLUTION = 2, ALL = -1 };
 
 /* ---- speaking ---------------------------------------------------------- */
 
@@ -82,14 +84,14 @@ int demo_wait(pid_t pid) {
     return WEXITSTATUS(status);
 }
 
-hf_lock *demo_lock(const demo *d, const char *name, int watchdog_ms,
+hf_lock *demo_lock(const demo *d, const char *name, int lease_ms,
                    hf_client **client) {
-    hf_lock_options options = HF_LOCK_OPTIONS_INIT;
+    hf_options options = HF_OPTIONS_INIT;
     hf_error err;
     hf_lock *lock = NULL;
-    options.watchdog_ms = watchdog_ms;
-    if (hf_open(client, d->store, NULL, &err) != HF_OK ||
-        hf_lock_new(&lock, *client, name, &options, &err) != HF_OK) {
+    options.lease_ms = lease_ms;
+    if (hf_open(client, d->store, &options, &err) != HF_OK ||
+        hf_lock_new(&lock, *client, name, NULL, &err) != HF_OK) {
         status_fail(&err);
         _exit(1);
     }
@@ -136,7 +138,7 @@ static int run_shows(void *arg) {
     int failed = 0;
     signals_restore(s->signals);
     for (int i = 0; i < DEMOS; i++)
-        if (s->which == ALL || s->which == i)
+        if (s->which == i || (s->which == ALL && i != EVOLUTION))
             failed |= demos[i](s->demo);
     if (failed)
         demo_say(RED, "What was to be shown did not come true.");
@@ -166,11 +168,14 @@ static int run_demo(const command *cmd, int argc, char **argv) {
     show wanted = {.demo = &d, .which = ALL, .signals = &s};
     char *name = NULL;
     pid_t pid;
-    int status = EXIT_SOFTWARE;
+    int status;
     if (options_read(cmd, NULL, &name, argc, argv) < argc)
         options_refuse(cmd, "one demonstration at a time");
     if (name)
         wanted.which = options_word(cmd, name);
+    if (wanted.which == EVOLUTION && (status = demo_server_needs()) != 0)
+        return status;
+    status = EXIT_SOFTWARE;
     if (!signals_take(&s) || !make_folder(&d))
         return EXIT_SOFTWARE;
     pid = demo_fork(run_shows, &wanted);
@@ -183,16 +188,19 @@ static int run_demo(const command *cmd, int argc, char **argv) {
 const command demo_command = {
     .name = "demo",
     .words = names,
-    .operands = "[flash-sale|pause]",
+    .operands = "[flash-sale|pause|evolution]",
     .summary = "Show what a lock prevents, in a few seconds.",
     .about =
         "flash-sale   eight buyers, a hundred items: without the lock more\n"
         "             are sold than there are, with it exactly a hundred\n"
         "pause        a holder is stopped past its lease, another takes over,\n"
         "             the first wakes: what a fencing token is for\n"
+        "evolution    six designs of a lock on Redis, each run until it\n"
+        "             breaks, and what cured it; needs redis-server and\n"
+        "             redis-cli, and exits with 69 where they are missing\n"
         "\n"
-        "Both run on a store in a temporary folder that is removed at the\n"
-        "end.  Exit 0: what was to be shown came true.",
+        "The first two run without a word; all of them in a temporary folder\n"
+        "that is removed at the end.  Exit 0: what was to be shown came true.",
     .max_operands = 1,
     .run = run_demo,
 };

@@ -19,6 +19,7 @@ typedef struct demo {
 /* Each returns 0, or 1 if what it shows did not come true. */
 int demo_flash_sale(const demo *d);
 int demo_pause(const demo *d);
+int demo_evolution(const demo *d);
 
 /* A heading; lines of code that were used; a sentence in a colour. */
 void demo_title(const char *text);
@@ -36,9 +37,9 @@ pid_t demo_fork(int (*fn)(void *arg), void *arg);
 /* Its exit status; -1 if it did not end by itself. */
 int demo_wait(pid_t pid);
 
-/* A client of the demonstration's store and a lock in it; leaves the process
- * if that fails. */
-hf_lock *demo_lock(const demo *d, const char *name, int watchdog_ms,
+/* A client of the demonstration's store, with leases of so long (0: as usual),
+ * and a lock in it; leaves the process if that fails. */
+hf_lock *demo_lock(const demo *d, const char *name, int lease_ms,
                    hf_client **client);
 
 #endif

@@ -11,13 +11,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "demo.h"
+#include "demo_resource.h"
 
 enum { LEASE_MS = 300, WAIT_MS = 5000 };
 
@@ -48,39 +47,6 @@ typedef struct report {
     int release;
 } report;
 
-/* ---- the two resources ------------------------------------------------- */
-
-static void write_plain(const pause_demo *p, const char *text) {
-    int fd = open(p->plain, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0 || write(fd, text, strlen(text)) < 0)
-        _exit(1);
-    close(fd);
-}
-
-/* "TOKEN TEXT"; looking and writing are one step, under the file's own lock. */
-static bool write_fenced(const pause_demo *p, uint64_t token,
-                         const char *text) {
-    char old[64] = "", new[64];
-    int fd = open(p->fenced, O_RDWR | O_CREAT | O_CLOEXEC, 0600), n;
-    bool newer;
-    if (fd < 0 || flock(fd, LOCK_EX) != 0 || read(fd, old, sizeof(old) - 1) < 0)
-        _exit(1);
-    newer = token >= strtoull(old, NULL, 10);
-    n = snprintf(new, sizeof(new), "%" PRIu64 " %s", token, text);
-    if (newer && (ftruncate(fd, 0) != 0 || pwrite(fd, new, (size_t)n, 0) != n))
-        _exit(1);
-    close(fd);
-    return newer;
-}
-
-static void read_file(const char *path, char *buf, size_t size) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, buf, size - 1);
-    if (fd >= 0)
-        close(fd);
-    buf[n > 0 ? n : 0] = '\0';
-}
-
 /* ---- the two holders --------------------------------------------------- */
 
 static hf_lock *take(const pause_demo *p, hf_client **client, report *r) {
@@ -100,8 +66,8 @@ static void send_report(const pause_demo *p, const report *r) {
 }
 
 static void write_both(const pause_demo *p, report *r, const char *text) {
-    write_plain(p, text);
-    r->fenced = write_fenced(p, r->token, text);
+    resource_write(p->plain, text);
+    r->fenced = resource_write_fenced(p->fenced, r->token, text);
 }
 
 static int first_holder(void *arg) {
@@ -193,8 +159,8 @@ static bool act_three(pause_demo *p, pid_t first, report *r) {
 static bool judge(const pause_demo *p, const report *first,
                   const report *second) {
     char plain[64], fenced[64], expected[64];
-    read_file(p->plain, plain, sizeof(plain));
-    read_file(p->fenced, fenced, sizeof(fenced));
+    resource_read(p->plain, plain, sizeof(plain));
+    resource_read(p->fenced, fenced, sizeof(fenced));
     snprintf(expected, sizeof(expected), "%" PRIu64 " second", second->token);
     bool stale = strcmp(plain, "first") == 0;
     bool refused = !first->fenced && strcmp(fenced, expected) == 0;

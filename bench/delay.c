@@ -38,7 +38,8 @@ typedef struct end {
 } end;
 
 typedef struct delay {
-    int listener, port;
+    int listeners[DELAY_SERVERS], ports[DELAY_SERVERS];
+    int n_servers;
     int64_t ns;
     end ends[ENDS_MAX];
     int n;
@@ -69,9 +70,9 @@ static void add_end(delay *d, int fd, int other) {
     fcntl(fd, F_SETFL, O_NONBLOCK);
 }
 
-static void accept_one(delay *d) {
-    struct sockaddr_in sin = local(d->port);
-    int in = accept(d->listener, NULL, NULL);
+static void accept_one(delay *d, int server) {
+    struct sockaddr_in sin = local(d->ports[server]);
+    int in = accept(d->listeners[server], NULL, NULL);
     int out = socket(AF_INET, SOCK_STREAM, 0);
 
     if (in < 0 || out < 0 || d->n + 2 > ENDS_MAX ||
@@ -126,9 +127,10 @@ static int64_t give_out(end *e) {
 }
 
 static void forward(delay *d) {
-    struct pollfd fds[ENDS_MAX + 1];
+    struct pollfd fds[ENDS_MAX + DELAY_SERVERS];
     int64_t next = INT64_MAX, left;
     struct timespec ts;
+    int n;
 
     for (int i = 0; i < d->n; i++) {
         int64_t due = give_out(&d->ends[i]);
@@ -136,33 +138,51 @@ static void forward(delay *d) {
         next = due < next ? due : next;
         fds[i] = (struct pollfd){.fd = d->ends[i].fd, .events = POLLIN};
     }
-    fds[d->n] = (struct pollfd){.fd = d->listener, .events = POLLIN};
+    n = d->n;
+    for (int i = 0; i < d->n_servers; i++)
+        fds[n + i] = (struct pollfd){.fd = d->listeners[i], .events = POLLIN};
     left = next == INT64_MAX ? 1000000000 : next - now_ns();
     left = left < 0 ? 0 : left;
     ts = (struct timespec){left / 1000000000, left % 1000000000};
-    if (ppoll(fds, (nfds_t)d->n + 1, &ts, NULL) <= 0)
+    if (ppoll(fds, (nfds_t)(n + d->n_servers), &ts, NULL) <= 0)
         return;
-    for (int i = 0, n = d->n; i < n; i++)
+    for (int i = 0; i < n; i++)
         if (fds[i].revents && d->ends[i].fd >= 0)
             take_in(d, &d->ends[i]);
-    if (fds[d->n].revents && fds[d->n].fd == d->listener)
-        accept_one(d);
+    for (int i = 0; i < d->n_servers; i++)
+        if (fds[n + i].revents)
+            accept_one(d, i);
 }
 
-int delay_start(int server_port, int us) {
+/* A listener on a free port from *port on, which is set to it; or -1. */
+static int listen_on(int *port) {
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in sin = local(*port);
+
+    while (bind(fd, (struct sockaddr *)&sin, sizeof sin) < 0) {
+        if (++*port > 32000) {
+            close(fd);
+            return -1;
+        }
+        sin = local(*port);
+    }
+    listen(fd, 1024);
+    return fd;
+}
+
+int delay_start_all(const int *server_ports, int n, int us, int *ports) {
     static delay d;
-    struct sockaddr_in sin;
     pid_t parent = getpid();
     int port = 21000 + parent % 9000;
 
-    d = (delay){.port = server_port, .ns = us * (int64_t)1000};
-    d.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    for (sin = local(port);
-         bind(d.listener, (struct sockaddr *)&sin, sizeof sin) < 0;
-         sin = local(port))
-        if (++port > 32000)
+    d = (delay){.n_servers = n, .ns = us * (int64_t)1000};
+    for (int i = 0; i < n; i++, port++) {
+        d.ports[i] = server_ports[i];
+        d.listeners[i] = listen_on(&port);
+        if (d.listeners[i] < 0)
             return -1;
-    listen(d.listener, 1024);
+        ports[i] = port;
+    }
     if (fork() == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         prctl(PR_SET_TIMERSLACK, 1);
@@ -170,6 +190,13 @@ int delay_start(int server_port, int us) {
             forward(&d);
         _exit(0);
     }
-    close(d.listener);
-    return port;
+    for (int i = 0; i < n; i++)
+        close(d.listeners[i]);
+    return 0;
+}
+
+int delay_start(int server_port, int us) {
+    int port;
+
+    return delay_start_all(&server_port, 1, us, &port) < 0 ? -1 : port;
 }

@@ -10,4 +10,9 @@
  * or -1. */
 int delay_start(int server_port, int us);
 
+/* The same to n servers, through one process; at most DELAY_SERVERS.  Fills
+ * `ports`; 0, or -1. */
+enum { DELAY_SERVERS = 8 };
+int delay_start_all(const int *server_ports, int n, int us, int *ports);
+
 #endif

@@ -13,6 +13,15 @@ int64_t now_ns(void) {
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
+double cpu_used(pid_t pid) {
+    struct timespec ts = {0, 0};
+    clockid_t clock;
+
+    if (clock_getcpuclockid(pid, &clock) == 0)
+        clock_gettime(clock, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
 static int ascending(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
 

@@ -5,8 +5,12 @@
 #define HF_BENCH_FIGURES_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 int64_t now_ns(void); /* of the monotonic clock */
+
+/* User and system time that a process has used, in seconds. */
+double cpu_used(pid_t pid);
 
 /* Sorts them. */
 double median(double *values, int n);

@@ -1,31 +1,55 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# publish.sh BUILD - puts the comparison with Redisson that `make bench` made
-# last into docs/: the picture, and the tables of performance.md between their
-# two marks.  The other figures of that page are written by hand.
+# publish.sh BUILD - puts what `make bench` and `make scale` measured last into
+# docs/: the picture, and every table between its two marks.  What was not
+# measured stays as it was; the other figures of the pages are written by hand.
 set -eu
-results=${1:?usage: publish.sh BUILD}/bench/redisson.tsv
+results=${1:?usage: publish.sh BUILD}/bench
 here=$(cd "$(dirname "$0")" && pwd)
 docs=$here/../docs
-
-[ -f "$results" ] || { echo "publish: no $results: run make bench" >&2; exit 1; }
-if awk -F '\t' '$1 == "about" && $3 == "-"' "$results" | grep -q .; then
-    echo "publish: Redisson was not measured in that run" >&2
-    exit 1
-fi
 new=$(mktemp)
 trap 'rm -f "$new"' EXIT
 
-awk -f "$here/picture.awk" "$results" >"$new"
-cat "$new" >"$docs/performance.svg"
+# has NAME: did the last run measure it?
+has() {
+    [ -f "$results/$1.tsv" ] && return
+    echo "publish: no $results/$1.tsv: run make bench, or make scale"
+    return 1
+}
 
-{
-    sed '/<!-- redisson: from here -->/q' "$docs/performance.md"
-    echo
-    awk -f "$here/page.awk" "$results"
-    echo
-    sed -n '/<!-- redisson: to here -->/,$p' "$docs/performance.md"
-} >"$new"
-cat "$new" >"$docs/performance.md"
-echo "publish: docs/performance.svg and the tables of docs/performance.md are new"
+# tables NAME PAGE: what NAME.awk makes of NAME.tsv.
+tables() {
+    for mark in from to; do
+        grep -q "<!-- $1: $mark here -->" "$docs/$2" || {
+            echo "publish: docs/$2 has no mark '$1: $mark here'" >&2
+            exit 1
+        }
+    done
+    {
+        sed "/<!-- $1: from here -->/q" "$docs/$2"
+        echo
+        awk -f "$here/page.awk" -f "$here/$1.awk" "$results/$1.tsv"
+        echo
+        sed -n "/<!-- $1: to here -->/,\$p" "$docs/$2"
+    } >"$new"
+    cat "$new" >"$docs/$2"
+    echo "publish: the tables of $1 in docs/$2 are new"
+}
+
+if has redisson; then
+    if awk -F '\t' '$1 == "about" && $3 == "-"' "$results/redisson.tsv" |
+        grep -q .; then
+        echo "publish: Redisson was not measured in that run" >&2
+        exit 1
+    fi
+    awk -f "$here/picture.awk" "$results/redisson.tsv" >"$new"
+    cat "$new" >"$docs/performance.svg"
+    tables redisson performance.md
+fi
+if has topology; then
+    tables topology performance.md
+fi
+if has scale; then
+    tables scale scale.md
+fi

@@ -203,7 +203,7 @@ static cell measure(const contender *by, int threads) {
     static worker workers[THREADS_MAX];
     struct timespec pause = {cell_ms / 1000, cell_ms % 1000 * 1000000L};
     int depth = threads;
-    double ticks;
+    double spent;
     int64_t began, took;
     long pairs = 0;
 
@@ -218,19 +218,19 @@ static cell measure(const contender *by, int threads) {
     }
     pthread_barrier_wait(&gate);
     began = now_ns();
-    ticks = server_ticks(server);
+    spent = cpu_used(server->pid);
     nanosleep(&pause, NULL);
     atomic_store(&over, true);
     pthread_barrier_wait(&gate);
     took = now_ns() - began;
-    ticks = server_ticks(server) - ticks;
+    spent = cpu_used(server->pid) - spent;
     for (int i = 0; i < threads; i++) {
         pthread_join(workers[i].thread, NULL);
         pairs += workers[i].pairs;
     }
     pthread_barrier_destroy(&gate);
     return (cell){(double)pairs * 1e9 / (double)took,
-                  pairs ? ticks / (double)pairs : 0};
+                  pairs ? spent / (double)pairs : 0};
 }
 
 /* ---- a table ----------------------------------------------------------- */

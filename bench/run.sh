@@ -36,6 +36,9 @@ echo
 if [ -x "$build/bench/redis_bench" ] && command -v redis-server >/dev/null; then
     "$build/bench/redis_bench"
     echo
+    "$build/bench/topology_bench" --results "$build/bench/topology.tsv"
+    "$build/bench/redlock_bench"
+    echo
     beside_redisson
 else
     echo "redis: not measured, because redis-server or the redis store is missing"

@@ -1,26 +1,34 @@
 /* SPDX-License-Identifier: MIT
  *
- * server.h - a private redis-server for a benchmark.
+ * server.h - private redis-servers for a benchmark.
  *
- * It keeps nothing on disk, has a session of its own, as a service has, and so
- * a share of the processors of its own, and dies with the benchmark. */
+ * They keep nothing on disk, have a session of their own, as a service has, and
+ * so a share of the processors of their own, and die with the benchmark. */
 #ifndef HF_BENCH_SERVER_H
 #define HF_BENCH_SERVER_H
 
 #include <sys/types.h>
 
+enum { SERVERS_MAX = 16 };
+
 typedef struct bench_server {
     pid_t pid;
-    int port;
-    char dir[64]; /* for files of the benchmark too, which it removes */
+    int port;     /* and, in a cluster, port + 10000 */
+    char dir[64]; /* for files of the benchmark too; removed at exit */
     char socket[96];
 } bench_server;
 
-/* Returns when it answers; ends the program if it never does.  There is one,
- * and it is stopped at exit. */
+/* Returns when it answers; ends the program if it never does.  It is stopped
+ * at exit. */
 const bench_server *server_start(void);
 
-/* User and system time it has used, in clock ticks. */
-double server_ticks(const bench_server *server);
+/* The same with more arguments, NULL at the end. */
+const bench_server *server_start_with(const char *const *args);
+
+/* One that watches over `master` under the name "bench". */
+const bench_server *server_start_sentinel(const bench_server *master);
+
+/* Earlier than at exit. */
+void server_stop(const bench_server *server);
 
 #endif

@@ -223,7 +223,8 @@ typedef struct hf_lock_options {
 } hf_lock_options;
 
 /* Of the copies, the master's being one; and of the replicas that are known,
- * also of those that are down. */
+ * also of those that are down.  One at least: a master without any grants no
+ * such lock. */
 #define HF_MAJORITY (-1)
 #define HF_ALL      (-2)
 

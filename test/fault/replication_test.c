@@ -206,7 +206,10 @@ static void a_wait_that_no_replica_confirms_ends_on_time(void **s) {
     hf_lock *a =
         hf_test_lock(client_of(0), "x", HF_LOCK_WITH(.replicas = HF_ALL));
     hf_test_server_pause(server(1));
-    assert_true(hf_lock_acquire(a, 800, ERR) < 0);
+    int rc = hf_lock_acquire(a, 800, ERR);
+    if (rc >= 0)
+        fail_msg("%s: %s", hf_error_name(rc),
+                 hf_test_server_ask(server(0), "INFO replication"));
     hf_test_eventually(!has(0, "x"), HF_TEST_LONG);
     hf_test_server_resume(server(1));
 }

@@ -304,8 +304,13 @@ static void *start_set(hf_test_set *ret) {
     return c;
 }
 
+/* Who borrows it wants no failover, however busy the machine is. */
 static void await_set(void *servers) {
-    settle(servers);
+    hf_test_cluster *c = servers;
+    settle(c);
+    for (int i = 0; i < c->n; i++)
+        expect_ok(hf_test_server_ask(c->servers[i],
+                                     "CONFIG SET cluster-node-timeout 15000"));
 }
 
 static void stop_set(void *servers) {

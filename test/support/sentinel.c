@@ -302,8 +302,14 @@ static void *start_set(hf_test_set *ret) {
     return e;
 }
 
+/* Who borrows it wants no failover, however busy the machine is. */
 static void await_set(void *servers) {
-    settle(servers);
+    hf_test_ensemble *e = servers;
+    settle(e);
+    for (int i = 0; i < HF_TEST_SENTINELS; i++)
+        hf_test_server_ask(e->sentinels[i],
+                           "SENTINEL SET mymaster down-after-milliseconds "
+                           "15000");
 }
 
 static void stop_set(void *servers) {

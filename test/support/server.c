@@ -50,12 +50,49 @@ static bool is_free(int port) {
 
 /* Below the range from which the kernel takes ports by itself, so that no
  * outgoing connection sits on ours when the server comes back. */
+enum { FIRST_PORT = 12000, BLOCK = 40, BLOCKS = 500 };
+
+/* Is the block of the process that the file names, which lives? */
+static bool is_taken(const char *path) {
+    int pid = 0;
+    FILE *f = fopen(path, "re");
+    if (f == NULL)
+        return false;
+    if (fscanf(f, "%d", &pid) != 1)
+        pid = 0;
+    fclose(f);
+    return pid == 0 || kill(pid, 0) == 0;
+}
+
+/* A file says whose a block is, so that two who find it stale do not both
+ * have it: it is linked into place when it is written. */
+static bool take_block(unsigned block) {
+    char path[200], mine[220];
+    const char *dir = getenv("HF_TEST_DIR");
+    snprintf(path, sizeof path, "%.150s/ports-%u", dir ? dir : "/tmp", block);
+    snprintf(mine, sizeof mine, "%s.%d", path, (int)getpid());
+    if (!is_taken(path))
+        unlink(path);
+    FILE *f = fopen(mine, "we");
+    if (f == NULL)
+        return false;
+    fprintf(f, "%d\n", (int)getpid());
+    fclose(f);
+    bool ok = link(mine, path) == 0;
+    unlink(mine);
+    return ok;
+}
+
+/* From a block that no other test has: whoever still calls at the port of a
+ * server that was killed, a client or a replica, must not find a stranger's. */
 static int free_port(void) {
-    static unsigned next;
-    if (next == 0)
-        next = (unsigned)getpid() * 7;
+    static unsigned block = BLOCKS, next;
+    for (unsigned i = 0; block == BLOCKS && i < BLOCKS; i++)
+        if (take_block(((unsigned)getpid() + i) % BLOCKS))
+            block = ((unsigned)getpid() + i) % BLOCKS;
+    assert_in_range(block, 0, BLOCKS - 1);
     for (;;) {
-        int port = 12000 + (int)(next++ % 20000);
+        int port = FIRST_PORT + (int)(block * BLOCK + next++ % BLOCK);
         if (is_free(port))
             return port;
     }
@@ -192,8 +229,26 @@ void hf_test_server_restart(hf_test_server *server) {
         fail_msg("redis-server does not come back: see %s/log", server->dir);
 }
 
+/* Is it stopped?  /proc/PID/stat: `pid (program) state …`. */
+static bool is_stopped(pid_t pid) {
+    char path[64], line[128] = "", *end;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    f = fopen(path, "re");
+    if (f == NULL)
+        return true;
+    if (fgets(line, sizeof line, f) == NULL)
+        line[0] = '\0';
+    fclose(f);
+    end = strrchr(line, ')');
+    return end != NULL && end[1] == ' ' && end[2] == 'T';
+}
+
+/* Until then it may still answer. */
 void hf_test_server_pause(hf_test_server *server) {
     kill(server->pid, SIGSTOP);
+    hf_test_eventually(is_stopped(server->pid), HF_TEST_LONG);
 }
 
 void hf_test_server_resume(hf_test_server *server) {

@@ -72,10 +72,13 @@ void hf__server_saw_role(hf_server *s, const redisReply *reply) {
 }
 
 /* Those that are away count: a master that lost them may be about to lose its
- * role as well. */
+ * role as well.  Where none was ever seen, one must come: whoever asks for a
+ * confirmation does not get a lock that nobody confirmed. */
 int hf__server_quorum(const hf_server *s, int policy) {
     int known = s->replicas_set ? s->replicas_set : atomic_load(&s->replicas);
 
+    if (known == 0)
+        known = 1;
     return policy == HF_ALL      ? known :
            policy == HF_MAJORITY ? (known + 1) / 2 :
                                    policy;

@@ -249,7 +249,7 @@ static void replicas_that_only_the_sentinels_know_count(void **s) {
         hf_test_stub_names(stubs[i], port(0), 1, 0);
     hf_lock *b = hf_test_lock(client_of_its_own(), "x",
                               HF_LOCK_WITH(.replicas = HF_ALL));
-    hf_expect(HF_OK, hf_lock_try(b, ERR)); /* there are none at all */
+    hf_expect(HF_EREPLICAS, hf_lock_try(b, ERR)); /* not without any */
 }
 
 /* ---- following it ------------------------------------------------------ */

@@ -179,7 +179,9 @@ static bool came_too_late(const quest *q) {
     const hf_claim *c = &q->hold->claim;
 
     return hf__leased(c->kind) &&
-           hf__now() >= hf__trusted_until(q->asked, c->lease_ms);
+           hf__now() >=
+               hf__trusted_until(q->asked,
+                                 hf__good_for_ms(c->lease_ms, c->session_ms));
 }
 
 static int ask(quest *q, hf_error *err) {

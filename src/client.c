@@ -31,6 +31,12 @@ static void on_granted(void *core, hf_kind kind, const char *name,
     hf__spots_granted(&client->spots, kind, name, owner, token, until);
 }
 
+static void on_shaken(void *core, hf_kind kind, const char *name) {
+    hf_client *client = core;
+
+    hf__keeper_shaken(client->keeper, kind, name);
+}
+
 static void on_unreleased(void *core, const char *name, int code) {
     hf__client_event(core, HF_EVENT_UNRELEASED, name, 0, code);
 }
@@ -127,6 +133,7 @@ static int configure(hf_client *client, const hf_uri *uri, hf_options o,
     client->host.spin_us = o.spin_us > 0 ? o.spin_us : 0;
     client->host.woken = on_woken;
     client->host.granted = on_granted;
+    client->host.shaken = on_shaken;
     client->host.unreleased = on_unreleased;
     client->host.weaker = on_weaker;
     client->host.core = client;

@@ -210,9 +210,31 @@ static hf_time renewal_time(hf_time asked, int renew_ms) {
     return renew_ms ? (asked + period) / grain * grain : HF_NEVER;
 }
 
-static void renewed(hf_keeper *k, hf_hold *h, hf_time asked, int lease_ms) {
-    atomic_store(&h->held_until, hf__trusted_until(asked, lease_ms));
-    h->renew_at = renewal_time(asked, h->renew_ms);
+static void lease(hf_hold *h, hf_time asked, int lease_ms) {
+    h->leased = asked;
+    h->leased_ms = lease_ms;
+}
+
+/* How often the store is asked about it; 0: never.  A session that could end
+ * before the lease is looked at, also where the lease is left as it is. */
+static int rhythm_ms(const hf_hold *h) {
+    int good_ms = hf__good_for_ms(h->leased_ms, h->session_ms);
+    bool tied = good_ms < h->leased_ms;
+
+    return tied && (!h->renew_ms || good_ms / 3 < h->renew_ms) ? good_ms / 3 :
+                                                                 h->renew_ms;
+}
+
+/* The store has answered for it what was asked then: it holds until its lease
+ * ends, or the session that it is tied to. */
+static void renewed(hf_keeper *k, hf_hold *h, hf_time asked, int session_ms) {
+    int good_ms = hf__good_for_ms(h->leased_ms, session_ms);
+
+    h->session_ms = session_ms;
+    atomic_store(&h->held_until,
+                 hf__sooner(hf__trusted_until(h->leased, h->leased_ms),
+                            hf__trusted_until(asked, good_ms)));
+    h->renew_at = renewal_time(asked, rhythm_ms(h));
     h->why = HF_OK;
     if (atomic_load(&h->state) == HF_STATE_DOUBT) {
         atomic_store(&h->state, HF_STATE_HELD);
@@ -223,7 +245,7 @@ static void renewed(hf_keeper *k, hf_hold *h, hf_time asked, int lease_ms) {
 
 /* Soon again, but not at once: the store may be restarting. */
 static hf_time retry_time(const hf_hold *h) {
-    int ms = h->renew_ms / 4;
+    int ms = rhythm_ms(h) / 4;
 
     ms = ms < 20 ? 20 : ms > 1000 ? 1000 : ms;
     return hf__now() + hf__jitter(ms * HF_MS);
@@ -385,11 +407,23 @@ static hf_claim asked_of(const hf_claim *c) {
                       .writers_first = c->writers_first};
 }
 
+/* Of a fixed lease. */
+static int what_is_left_ms(const hf_hold *h) {
+    hf_time left = h->leased + h->leased_ms * HF_MS - hf__now();
+
+    return left > HF_MS ? (int)(left / HF_MS) : 1;
+}
+
 static void batch_add(batch *b, hf_hold *h) {
+    hf_claim *c = &b->claims[b->n];
+
+    *c = h->waits ? asked_of(&h->claim) : h->claim;
+    c->session_ms = h->session_ms;
+    if (!h->waits && !h->renew_ms)
+        c->lease_ms = what_is_left_ms(h);
+    c->result = HF_EDOUBT;
     b->holds[b->n] = h;
-    b->claims[b->n] = h->waits ? asked_of(&h->claim) : h->claim;
-    b->claims[b->n].result = HF_EDOUBT;
-    b->pointers[b->n] = &b->claims[b->n];
+    b->pointers[b->n] = c;
     b->n++;
 }
 
@@ -397,9 +431,12 @@ static void batch_add(batch *b, hf_hold *h) {
 static hf_time renew_by(hf_keeper *k, const batch *b) {
     int ms = k->client->host.timeout_ms;
 
-    for (size_t i = 0; i < b->n; i++)
-        if (b->claims[i].lease_ms / 6 < ms)
-            ms = b->claims[i].lease_ms / 6;
+    for (size_t i = 0; i < b->n; i++) {
+        int good_ms =
+            hf__good_for_ms(b->claims[i].lease_ms, b->claims[i].session_ms);
+
+        ms = good_ms / 6 < ms ? good_ms / 6 : ms;
+    }
     return hf__after_ms(ms < 50 ? 50 : ms);
 }
 
@@ -436,7 +473,9 @@ static void renew(hf_keeper *k, batch *b) {
         } else if (b->claims[i].token == 0) {
             schedule(k, h); /* it waited when we asked, and now it holds */
         } else if (result == HF_OK) {
-            renewed(k, h, asked, b->claims[i].lease_ms);
+            if (h->renew_ms)
+                lease(h, asked, b->claims[i].lease_ms);
+            renewed(k, h, asked, b->claims[i].session_ms);
         } else if (result == HF_ELOST) {
             take_away(k, h);
         } else {
@@ -636,7 +675,8 @@ void hf__keeper_add(hf_keeper *k, hf_hold *h, hf_time asked) {
     pthread_mutex_lock(&k->mu);
     hf__keeper_settle(k);
     atomic_store(&h->state, HF_STATE_HELD);
-    renewed(k, h, asked, h->claim.lease_ms);
+    lease(h, asked, h->claim.lease_ms);
+    renewed(k, h, asked, h->claim.session_ms);
     pthread_mutex_unlock(&k->mu);
 }
 
@@ -646,6 +686,7 @@ void hf__keeper_add_brief(hf_keeper *k, hf_hold *h, hf_time until) {
     pthread_mutex_lock(&k->mu);
     hf__keeper_settle(k);
     atomic_store(&h->state, HF_STATE_HELD);
+    lease(h, now, h->claim.lease_ms);
     atomic_store(&h->held_until, until);
     h->renew_at = now + (until - now) / 4;
     schedule(k, h);
@@ -726,11 +767,27 @@ bool hf__keeper_drop(hf_keeper *k, hf_hold *h, int *why) {
 }
 
 void hf__keeper_extended(hf_keeper *k, hf_hold *h, hf_time asked,
-                         int lease_ms) {
+                         const hf_claim *c) {
     pthread_mutex_lock(&k->mu);
-    h->claim.lease_ms = lease_ms;
+    h->claim.lease_ms = c->lease_ms;
+    lease(h, asked, c->lease_ms);
     if (h->slot)
-        renewed(k, h, asked, lease_ms);
+        renewed(k, h, asked, c->session_ms);
+    pthread_mutex_unlock(&k->mu);
+}
+
+static bool is_of(const hf_hold *h, hf_kind kind, const char *name) {
+    return !name || (h->spot->kind == kind && strcmp(h->spot->name, name) == 0);
+}
+
+void hf__keeper_shaken(hf_keeper *k, hf_kind kind, const char *name) {
+    pthread_mutex_lock(&k->mu);
+    for (size_t i = 1; i <= k->n; i++)
+        if (!k->heap[i]->given_back && !k->heap[i]->waits &&
+            is_of(k->heap[i], kind, name))
+            push_ready(k, k->heap[i]);
+    if (k->ready)
+        wake_renewer(k);
     pthread_mutex_unlock(&k->mu);
 }
 

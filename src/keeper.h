@@ -23,7 +23,7 @@ struct hf_hold {
     struct hf_hold *next; /* spot mu: other holds of the spot */
     uint64_t who;         /* spot mu: thread or handle; 0: being released */
     int count;            /* spot mu: re-entries */
-    int renew_ms;         /* 0: a fixed lease */
+    int renew_ms;         /* 0: a fixed lease, that is only checked */
     int turns;            /* spot mu: how often it was handed over */
     hf_time granted;      /* when the store granted it */
     uint64_t above;       /* FAIR: the last token of the same number */
@@ -41,6 +41,9 @@ struct hf_hold {
     hf_time due;      /* when the clock thread must look at it */
     hf_time renew_at; /* HF_NEVER: not, or the renewer has it */
     hf_time ends_at;  /* the longest hold allowed */
+    hf_time leased;   /* when its lease began… */
+    int leased_ms;    /* …and how long that is */
+    int session_ms;   /* as the claim was last answered */
     struct hf_hold *next_ready; /* waits for the renewer */
     bool is_ready;
     bool given_back; /* nobody holds it any more; release until it is so */
@@ -59,6 +62,11 @@ static inline bool hf__hold_lives(const hf_hold *h) {
 /* Until when a lease asked for at that moment may be believed in: the store's
  * clock may run a hundredth faster than ours, and some time is left to act. */
 hf_time hf__trusted_until(hf_time asked, int lease_ms);
+
+/* For how long the store's word for a grant is good. */
+static inline int hf__good_for_ms(int lease_ms, int session_ms) {
+    return session_ms && session_ms < lease_ms ? session_ms : lease_ms;
+}
 
 int hf__keeper_new(hf_keeper **ret, hf_client *client);
 
@@ -92,8 +100,12 @@ bool hf__keeper_hand_over(hf_keeper *k, hf_hold *h);
  * _give_back follow.  Tells whether it was lost, and why. */
 bool hf__keeper_drop(hf_keeper *k, hf_hold *h, int *why);
 
-/* A lease set anew by its owner. */
-void hf__keeper_extended(hf_keeper *k, hf_hold *h, hf_time asked, int lease_ms);
+/* A lease set anew by its owner, as the claim has it. */
+void hf__keeper_extended(hf_keeper *k, hf_hold *h, hf_time asked,
+                         const hf_claim *c);
+
+/* What is held of the name (NULL: of any) may be gone: it is renewed now. */
+void hf__keeper_shaken(hf_keeper *k, hf_kind kind, const char *name);
 
 /* The store told its owner that the hold is gone. */
 void hf__keeper_taken(hf_keeper *k, hf_hold *h);

@@ -571,7 +571,7 @@ static int extend(hf_client *client, hf_hold *h, int lease_ms, hf_error *err) {
         return HF_ELOST;
     }
     if (rc == HF_OK)
-        hf__keeper_extended(client->keeper, h, asked, lease_ms);
+        hf__keeper_extended(client->keeper, h, asked, &c);
     return rc;
 }
 

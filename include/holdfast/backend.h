@@ -79,6 +79,9 @@ typedef struct hf_claim {
     /* Answered: set by the backend. */
     uint64_t token;      /* grant: above every earlier one of the name     */
     uint64_t last_token; /* of the block; 0: there is only the one         */
+    int session_ms;      /* grant, renewal: whatever the lease, it is to be
+                            believed in for so long only, because the store
+                            ties it to a session; 0: for the lease         */
     hf_time ask_again;   /* BUSY: pointless before this unless woken       */
     int result;          /* renew: OK, HF_ELOST, or why it is not known    */
     int rivals; /* release: how many others listen for the name, if known  */
@@ -137,6 +140,11 @@ typedef struct hf_host {
      * back by the release on its way out.  Callable as woken is. */
     void (*granted)(void *core, hf_kind kind, const char *name, uint64_t owner,
                     uint64_t token, hf_time until);
+
+    /* What this client holds of a name may be gone before its time: the core
+     * renews it now, and so finds out.  NULL: all that it holds (after a
+     * failover).  Callable as woken is. */
+    void (*shaken)(void *core, hf_kind kind, const char *name);
 
     /* A posted release failed for good. */
     void (*unreleased)(void *core, const char *name, int code);
@@ -202,7 +210,9 @@ typedef struct hf_backend_ops {
 
     /* Sets the lease of n grants anew; c->result for each one.  OK means that
      * every result is an answer (OK or HF_ELOST).  A claim without a token
-     * waits: its place is kept, and HF_ELOST tells that it must ask again. */
+     * waits: its place is kept, and HF_ELOST tells that it must ask again.
+     * A lease that nobody renews comes with what is left of it, to be checked
+     * where it is tied to a session. */
     int (*renew)(hf_backend *be, hf_claim *const *claims, size_t n, hf_time by,
                  hf_error *err);
 
@@ -246,7 +256,7 @@ struct hf_backend {
 
 /* What a module (a shared object holdfast-NAME.so) exports. */
 #define HF_MODULE_SYMBOL "hf_module_ops"
-#define HF_MODULE_ABI    3
+#define HF_MODULE_ABI    4
 typedef struct hf_module {
     int abi; /* HF_MODULE_ABI */
     const hf_backend_ops *ops;

@@ -3,6 +3,7 @@
  * fault.c - wraps any store and loses, doubles and delays its verbs. */
 #include "fault.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "../err.h"
@@ -17,6 +18,7 @@ typedef struct fault {
         hf_trouble trouble;
         int times, calls;
     } verbs[HF_VERBS]; /* mu */
+    atomic_int session_ms;
 } fault;
 
 static fault *fault_of(hf_backend *be) {
@@ -96,6 +98,7 @@ static int fault_attempt(hf_backend *be, hf_claim *c, bool waits, hf_time by,
     default:
         break;
     }
+    c->session_ms = f->session_ms;
     return f->inner->ops->attempt(f->inner, c, waits, by, err);
 }
 
@@ -133,10 +136,12 @@ static int fault_renew(hf_backend *be, hf_claim *const *claims, size_t n,
     default:
         break;
     }
-    if (rc == HF_OK)
-        return f->inner->ops->renew(f->inner, claims, n, by, err);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        claims[i]->session_ms = f->session_ms;
         claims[i]->result = rc;
+    }
+    if (rc == HF_OK)
+        rc = f->inner->ops->renew(f->inner, claims, n, by, err);
     return rc;
 }
 
@@ -243,6 +248,10 @@ void hf__fault_set(hf_backend *be, hf_verb verb, hf_trouble trouble,
     f->verbs[verb].trouble = trouble;
     f->verbs[verb].times = times;
     pthread_mutex_unlock(&f->mu);
+}
+
+void hf__fault_tie(hf_backend *be, int session_ms) {
+    atomic_store(&fault_of(be)->session_ms, session_ms);
 }
 
 int hf__fault_calls(hf_backend *be, hf_verb verb) {

@@ -33,6 +33,10 @@ hf_backend *hf__fault_wrap(void *arg, hf_backend *inner);
 /* The next `times` calls of the verb meet this trouble; negative: all. */
 void hf__fault_set(hf_backend *be, hf_verb verb, hf_trouble trouble, int times);
 
+/* From now on grants and renewals are tied to a session of that length, which
+ * nothing but the answers tells of; 0: to none. */
+void hf__fault_tie(hf_backend *be, int session_ms);
+
 /* How often the verb was called so far. */
 int hf__fault_calls(hf_backend *be, hf_verb verb);
 

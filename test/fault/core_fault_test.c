@@ -274,6 +274,62 @@ static void the_keeper_bears_locks_that_vanish_under_its_hands(void **state) {
     assert_int_equal(hf_test_holders(direct, NULL), 0);
 }
 
+/* ---- a session that is shorter than the lease -------------------------- */
+
+static void a_grant_is_believed_in_no_longer_than_its_session(void **state) {
+    (void)state;
+    for (int fixed = 0; fixed <= 1; fixed++) {
+        hf_lock *lock =
+            hf_test_lock(troubled(NULL), fixed ? "fixed" : "kept",
+                         HF_LOCK_WITH(.lease_ms = fixed ? 60000 : 0));
+        hf__fault_tie(trouble, 300);
+        hf_expect(HF_OK, hf_lock_try(lock, ERR));
+        assert_in_range(hf_lock_remaining_ms(lock), 1, 300);
+        hf_test_throughout(hf_lock_is_held(lock), 900); /* asked about */
+        hf__fault_set(trouble, HF_VERB_RENEW, HF_TROUBLE_SILENT, -1);
+        hf_test_eventually(hf_test_is_told(lock), 5000);
+        assert_false(hf_lock_is_held(lock));
+    }
+}
+
+static void asking_about_a_session_leaves_a_fixed_lease_alone(void **state) {
+    (void)state;
+    hf_lock *a =
+        hf_test_lock(troubled(NULL), "x", HF_LOCK_WITH(.lease_ms = 700));
+    hf_lock *b = hf_test_lock(direct, "x", NULL);
+    hf__fault_tie(trouble, 150);
+    int64_t began = hf_test_now_ms();
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_expect(HF_OK, hf_lock_acquire(b, HF_TEST_LONG, ERR));
+    assert_in_range(hf_test_now_ms() - began, 650, 2500);
+    assert_true(hf__fault_calls(trouble, HF_VERB_RENEW) >= 2);
+    assert_false(hf_lock_is_held(a));
+}
+
+/* Its own turn to be renewed would come after ten seconds. */
+static void who_is_shaken_finds_out_at_once(void **state) {
+    (void)state;
+    hf_client *client = troubled(NULL);
+    hf_lock *lost = hf_test_lock(client, "lost", NULL);
+    hf_lock *fixed =
+        hf_test_lock(client, "fixed", HF_LOCK_WITH(.lease_ms = 60000));
+    hf_lock *kept = hf_test_lock(client, "kept", NULL);
+    const hf_host *host = trouble->host;
+    hf_expect(HF_OK, hf_lock_try(lost, ERR));
+    hf_expect(HF_OK, hf_lock_try(fixed, ERR));
+    hf_expect(HF_OK, hf_lock_try(kept, ERR));
+    hf_expect(HF_OK, hf_lock_force_release(hf_test_lock(direct, "lost", NULL),
+                                           NULL, ERR));
+    hf_expect(HF_OK, hf_lock_force_release(hf_test_lock(direct, "fixed", NULL),
+                                           NULL, ERR));
+    host->shaken(host->core, HF_LOCK, "lost");
+    hf_test_eventually(hf_test_is_told(lost), 5000);
+    assert_true(hf_lock_is_held(fixed)); /* as far as it knows */
+    host->shaken(host->core, HF_LOCK, NULL);
+    hf_test_eventually(hf_test_is_told(fixed), 5000);
+    assert_true(hf_lock_is_held(kept));
+}
+
 /* A peer's start of a renewal could overtake its cancellation: the lock was
  * then renewed for ever after its release. */
 static void no_renewal_outlives_its_lock(void **state) {
@@ -712,6 +768,9 @@ static const struct CMUnitTest tests[] = {
     TEST(renewal_goes_on_after_a_loss),
     TEST(the_keeper_bears_locks_that_vanish_under_its_hands),
     TEST(no_renewal_outlives_its_lock),
+    TEST(a_grant_is_believed_in_no_longer_than_its_session),
+    TEST(asking_about_a_session_leaves_a_fixed_lease_alone),
+    TEST(who_is_shaken_finds_out_at_once),
     TEST(a_release_that_failed_is_tried_until_it_is_done),
     TEST(a_release_without_an_answer_says_doubt),
     TEST(a_doubled_release_frees_only_our_own),

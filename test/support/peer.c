@@ -116,7 +116,7 @@ const char *hf_test_peer_ask(hf_test_peer *peer, const char *format, ...) {
 
 void hf_test_peer_signal(hf_test_peer *peer, int sig) {
     if (sig != SIGKILL) {
-        kill(peer->pid, sig);
+        hf_test_signal(peer->pid, sig);
         return;
     }
     hf_test_kill(peer->pid);

@@ -39,10 +39,15 @@ int hf_test_run(char *const argv[]) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+void hf_test_signal(pid_t pid, int sig) {
+    if (pid > 0)
+        kill(pid, sig);
+}
+
 void hf_test_kill(pid_t pid) {
     if (pid <= 0)
         return;
-    kill(pid, SIGKILL);
+    hf_test_signal(pid, SIGKILL);
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
 }

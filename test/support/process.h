@@ -19,4 +19,8 @@ int hf_test_run(char *const argv[]);
 /* kill -9, and waits for it to be gone. */
 void hf_test_kill(pid_t pid);
 
+/* A signal to a child that lives; nothing for one that is gone (0), which to
+ * kill(2) would mean every process of the test run. */
+void hf_test_signal(pid_t pid, int sig);
+
 #endif

@@ -247,12 +247,13 @@ static bool is_stopped(pid_t pid) {
 
 /* Until then it may still answer. */
 void hf_test_server_pause(hf_test_server *server) {
-    kill(server->pid, SIGSTOP);
+    assert_true(server->pid > 0);
+    hf_test_signal(server->pid, SIGSTOP);
     hf_test_eventually(is_stopped(server->pid), HF_TEST_LONG);
 }
 
 void hf_test_server_resume(hf_test_server *server) {
-    kill(server->pid, SIGCONT);
+    hf_test_signal(server->pid, SIGCONT);
 }
 
 void hf_test_server_stop(hf_test_server *server) {

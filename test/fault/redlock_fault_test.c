@@ -180,6 +180,24 @@ static void a_slow_server_is_not_waited_for(void **state) {
     hf_test_proxy_delay(v.links[2], HF_TO_CLIENT, 0);
 }
 
+/* The vote comes when nobody wants it any more, with its release behind it. */
+static void a_vote_that_comes_too_late_is_given_back(void **state) {
+    (void)state;
+    hf_test_voters_write(&v, "durable=1&node_timeout=100ms");
+    hf_lock *a = lock_at(v.uri, NULL);
+    settle(a);
+    for (int i = 0; i < 3; i++)
+        hf_test_server_pause(v.servers[i]);
+    hf_expect(HF_EMINORITY, hf_lock_try(a, ERR));
+    says("did not answer");
+    assert_int_equal(ask_number(3, "EXISTS x"), 0);
+    for (int i = 0; i < 3; i++)
+        hf_test_server_resume(v.servers[i]);
+    hf_test_eventually(hf_test_voters_have(&v, "redisson_lock_token:{x}") == N,
+                       HF_TEST_LONG); /* all have voted */
+    hf_test_eventually(hf_test_voters_have(&v, "x") == 0, HF_TEST_LONG);
+}
+
 /* ---- cut off ----------------------------------------------------------- */
 
 static void cut(int from, int to, bool on) {
@@ -437,6 +455,7 @@ static const struct CMUnitTest tests[] = {
     FIVE(a_holder_without_a_majority_is_told_of_its_loss),
     FIVE(servers_that_are_paused_are_not_waited_for),
     FIVE(a_slow_server_is_not_waited_for),
+    FIVE(a_vote_that_comes_too_late_is_given_back),
     LINKS(a_minority_cut_off_is_not_missed),
     LINKS(who_is_cut_off_from_a_majority_has_nothing),
     CLOCKS(a_server_that_forgot_does_not_vote_while_young),

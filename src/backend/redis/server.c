@@ -162,22 +162,33 @@ static int send_greeting(hf_conn *conn, hf_pipe *p, redisReply **replies,
     return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;
 }
 
-static int load_scripts(hf_server *s, hf_conn *conn, hf_time by,
-                        hf_error *err) {
-    enum { N = HF_N_SCRIPTS + 1 };
-    redisReply *replies[N];
+static int load(hf_server *s, hf_conn *conn, const char *const *texts, size_t n,
+                hf_time by, hf_error *err) {
+    redisReply *replies[HF_N_SCRIPTS];
     hf_pipe p = {0};
     int rc;
 
-    for (int i = 0; i < HF_N_SCRIPTS; i++)
-        HF_PIPE(&p, "SCRIPT", "LOAD", s->scripts->text[i]);
-    HF_PIPE(&p, "SCRIPT", "LOAD", s->scripts->mark);
+    for (size_t i = 0; i < n; i++)
+        HF_PIPE(&p, "SCRIPT", "LOAD", texts[i]);
     rc = send_greeting(conn, &p, replies, by, err);
     if (rc != HF_OK)
         return rc;
-    rc = check_loaded(s, replies, N, err);
-    free_replies(replies, N);
+    rc = check_loaded(s, replies, n, err);
+    free_replies(replies, n);
     return rc;
+}
+
+/* The mark says that all are there, and is set when they are: a server that has
+ * just read its data may refuse the first of them and take the rest. */
+static int load_scripts(hf_server *s, hf_conn *conn, hf_time by,
+                        hf_error *err) {
+    const char *texts[HF_N_SCRIPTS], *mark = s->scripts->mark;
+    int rc;
+
+    for (int i = 0; i < HF_N_SCRIPTS; i++)
+        texts[i] = s->scripts->text[i];
+    rc = load(s, conn, texts, HF_N_SCRIPTS, by, err);
+    return rc == HF_OK ? load(s, conn, &mark, 1, by, err) : rc;
 }
 
 /* Most often the scripts are known already. */

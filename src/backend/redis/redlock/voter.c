@@ -120,6 +120,12 @@ void hf__voter_owe(hf_wire *w, hf_letter *l) {
     pthread_mutex_lock(&w->voter->mu);
     d->next = w->debts;
     w->debts = d;
+    if (w->fresh) { /* it came up in this very moment, and paid before */
+        hf__conn_close(w->fresh);
+        w->fresh = NULL;
+        w->state = HF_WIRE_DIALED;
+        pthread_cond_signal(&w->voter->cond);
+    }
     pthread_mutex_unlock(&w->voter->mu);
 }
 
@@ -133,6 +139,28 @@ static void forgive(hf_debt *d) {
     }
 }
 
+/* Sends one debt as the whole script: whatever became of the server, it runs.
+ * A server that refuses for good is not asked again; the lease ends it. */
+static int pay_one(hf_voter *v, hf_conn *conn, const hf_letter *l, hf_time by,
+                   hf_error *err) {
+    redisReply *reply = NULL;
+    size_t len;
+    char *whole;
+    int rc;
+
+    if (hf__now() >= l->until)
+        return HF_OK;
+    whole = hf__letter_whole(l, v->needs.scripts, &len);
+    rc = whole ? hf__conn_ask(conn, whole, len, &reply, 1, by, err) :
+                 hf__fail_plain(err, HF_ENO_MEMORY);
+    free(whole);
+    if (rc == HF_OK && reply->type == REDIS_REPLY_ERROR &&
+        hf__reply_code(reply) == HF_ESTARTING)
+        rc = hf__reply_fail(err, reply, v->name, NULL);
+    freeReplyObject(reply);
+    return rc;
+}
+
 /* Sends what is owed, until nothing is.  mu held on entry and exit, not while
  * the server is asked. */
 static int pay(hf_voter *v, hf_wire *w, hf_conn *conn, hf_time by,
@@ -141,16 +169,10 @@ static int pay(hf_voter *v, hf_wire *w, hf_conn *conn, hf_time by,
     int rc = HF_OK;
 
     while (rc == HF_OK && (d = w->debts)) {
-        hf_letter *l = d->letter;
-        redisReply *reply = NULL;
-
         w->debts = d->next;
         d->next = NULL;
         pthread_mutex_unlock(&v->mu);
-        if (hf__now() < l->until)
-            rc = hf__conn_ask(conn, l->bytes, l->len, &reply, 1, by, err);
-        if (reply)
-            freeReplyObject(reply);
+        rc = pay_one(v, conn, d->letter, by, err);
         pthread_mutex_lock(&v->mu);
         if (rc == HF_OK) {
             forgive(d);
@@ -283,6 +305,11 @@ static void ignore_code(void *core, const char *name, int code) {
     (void)core, (void)name, (void)code;
 }
 
+/* One server's memory is not the majority's. */
+static void ignore_shaken(void *core, hf_kind kind, const char *name) {
+    (void)core, (void)kind, (void)name;
+}
+
 static void write_name(hf_voter *v, const hf_address *a) {
     bool v6 = strchr(a->host, ':');
 
@@ -307,6 +334,7 @@ int hf__voter_new(hf_voter **ret, unsigned k, hf_address *address,
     v->host = *needs->host;
     v->host.woken = needs->woken;
     v->host.granted = NULL;
+    v->host.shaken = ignore_shaken;
     v->host.unreleased = v->host.weaker = ignore_code;
     v->host.core = v;
     atomic_init(&v->standing, HF_UNKNOWN);

@@ -161,9 +161,10 @@ static int open_backend(hf_client *client, const hf_uri *uri, hf_wrap_fn *wrap,
 }
 
 static void destroy(hf_client *client) {
-    hf__keeper_free(client->keeper);
+    hf__keeper_stop(client->keeper);
     if (client->be)
         client->be->ops->close(client->be, false);
+    hf__keeper_free(client->keeper);
     hf__spots_free(&client->spots);
     free(client->prefix);
     free(client);

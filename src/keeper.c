@@ -592,7 +592,7 @@ static void stop_threads(hf_keeper *k) {
         hf__world->thread_join(k->renewer_thread);
 }
 
-void hf__keeper_free(hf_keeper *k) {
+void hf__keeper_stop(hf_keeper *k) {
     hf_time by = hf__after_ms(CLOSE_MS);
     hf_spots *spots;
     hf_hold *h;
@@ -613,6 +613,11 @@ void hf__keeper_free(hf_keeper *k) {
         hf__hold_put(spots, h);
     }
     pthread_mutex_unlock(&k->mu);
+}
+
+void hf__keeper_free(hf_keeper *k) {
+    if (!k)
+        return;
     pthread_mutex_destroy(&k->mu);
     pthread_cond_destroy(&k->clock_cond);
     pthread_cond_destroy(&k->renewer_cond);
@@ -782,7 +787,7 @@ static bool is_of(const hf_hold *h, hf_kind kind, const char *name) {
 
 void hf__keeper_shaken(hf_keeper *k, hf_kind kind, const char *name) {
     pthread_mutex_lock(&k->mu);
-    for (size_t i = 1; i <= k->n; i++)
+    for (size_t i = 1; i <= k->n && !k->stopping; i++)
         if (!k->heap[i]->given_back && !k->heap[i]->waits &&
             is_of(k->heap[i], kind, name))
             push_ready(k, k->heap[i]);

@@ -70,7 +70,9 @@ static inline int hf__good_for_ms(int lease_ms, int session_ms) {
 
 int hf__keeper_new(hf_keeper **ret, hf_client *client);
 
-/* Joins the threads.  What was not given back yet is tried once more. */
+/* Joins the threads.  What was not given back yet is tried once more.  The
+ * store may still speak to it until it is freed. */
+void hf__keeper_stop(hf_keeper *k);
 void hf__keeper_free(hf_keeper *k);
 
 /* Makes sure that a coming grant can be added: memory and thread.  Ended by

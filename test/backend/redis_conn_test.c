@@ -37,6 +37,10 @@ static void on_woken(void *core, hf_kind kind, const char *name,
         atomic_fetch_add(name ? &woken : &woken_all, 1);
 }
 
+static void on_shaken(void *core, hf_kind kind, const char *name) {
+    (void)core, (void)kind, (void)name;
+}
+
 static void on_unreleased(void *core, const char *name, int code) {
     (void)core, (void)name;
     atomic_store(&unreleased, code);
@@ -50,6 +54,7 @@ static hf_host host = {
                  .pid = 42},
     .timeout_ms = 3000,
     .woken = on_woken,
+    .shaken = on_shaken,
     .unreleased = on_unreleased,
 };
 

@@ -36,6 +36,10 @@ static inline void on_woken(void *core, hf_kind kind, const char *name,
         atomic_fetch_add(&woken[kind], 1);
 }
 
+static inline void on_shaken(void *core, hf_kind kind, const char *name) {
+    (void)core, (void)kind, (void)name;
+}
+
 static inline void on_unreleased(void *core, const char *name, int code) {
     (void)core, (void)name, (void)code;
 }
@@ -44,6 +48,7 @@ static hf_host host = {
     .identity = {.client = CLIENT, .host = "here", .program = "a test"},
     .timeout_ms = 3000,
     .woken = on_woken,
+    .shaken = on_shaken,
     .unreleased = on_unreleased,
 };
 

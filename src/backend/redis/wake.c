@@ -273,10 +273,12 @@ static bool send_wants(hf_listener *w) {
 
 /* ---- what is heard ----------------------------------------------------- */
 
-/* After a break: everybody. */
+/* After a break: everybody.  The server may have been away, and may have
+ * forgotten what it granted. */
 static void tell_all(hf_listener *w) {
     const hf_host *host = w->server->host;
 
+    host->shaken(host->core, HF_LOCK, NULL);
     for (hf_kind kind = 0; kind < HF_KINDS; kind++)
         if (hf_line_kind(kind) == kind)
             host->woken(host->core, kind, NULL, 0);

@@ -49,6 +49,7 @@ typedef struct cluster {
     hf_time look_at;          /* not before                       */
     hf_time later_at;         /* a look that has time             */
     hf_time sweep_at;         /* some node may be taken down then */
+    bool handed_on;           /* a slot, to another node          */
     hf_cluster_place suspect; /* in trouble; port 0: none */
 
     hf_cluster_map *map; /* as last heard: the mapper's */
@@ -107,6 +108,7 @@ static void assign(cluster *c, unsigned slot, unsigned owner) {
 
     if (owner == before)
         return;
+    c->handed_on |= owner && before;
     if (owner)
         atomic_fetch_add(&c->nodes.seats[owner - 1].slots, 1);
     atomic_store(&c->owners[slot], (uint16_t)owner);
@@ -331,6 +333,20 @@ static void want_later(cluster *c) {
     c->later_at = hf__sooner(c->later_at, hf__now() + hf__jitter(LOOK_AGAIN));
 }
 
+/* A new master may not have heard of all that the old one granted: holders are
+ * to know at once. */
+static void shake(cluster *c) {
+    const hf_host *host = c->base.host;
+    bool handed_on;
+
+    pthread_mutex_lock(&c->mu);
+    handed_on = c->handed_on;
+    c->handed_on = false;
+    pthread_mutex_unlock(&c->mu);
+    if (handed_on)
+        host->shaken(host->core, HF_LOCK, NULL);
+}
+
 /* mu on entry and exit, not between. */
 static void look(cluster *c) {
     hf_cluster_place suspect = c->suspect;
@@ -347,6 +363,8 @@ static void look(cluster *c) {
     known = map && install(c, map, &err) == HF_OK;
     if (known)
         hf__ears_move(&c->ears);
+    if (known)
+        shake(c);
     again = !known && hf__ears_any(&c->ears);
     pthread_mutex_lock(&c->mu);
     if (again)

@@ -37,13 +37,17 @@ static void move(one *o, void (*how)(hf_engine *)) {
     hf__listener_cut(o->node->listener);
 }
 
-/* A sentinel's thread.  Who was quick is at the new one already. */
+/* A sentinel's thread.  Who was quick is at the new one already.  What the new
+ * one has not heard of is lost, and its holder is to know at once. */
 static void hear(void *arg, bool moved, int replicas) {
     one *o = arg;
+    const hf_host *host = o->base.host;
 
     hf__server_saw_replicas(&o->node->server, replicas);
-    if (moved)
-        move(o, hf__engine_leave);
+    if (!moved)
+        return;
+    move(o, hf__engine_leave);
+    host->shaken(host->core, HF_LOCK, NULL);
 }
 
 /* The server says that it is not the master any more. */

@@ -46,8 +46,11 @@ static void where_slots_may_be_missing(void **state) {
     begin(&(hf_test_cluster_options){.partial = true}, state);
 }
 
+static int join_crowds(void);
+
 static int teardown(void **state) {
     (void)state;
+    join_crowds(); /* of a test that failed in between */
     hf_test_clear();
     hf_test_cluster_stop(cluster);
     cluster = NULL;
@@ -605,20 +608,23 @@ static void an_ear_goes_to_the_new_master_though_nobody_asks(void **s) {
 
 /* ---- under load -------------------------------------------------------- */
 
+enum { THREADS = 3, ROUNDS = 10, CROWDS = 2, MOVES = 8 };
+
 typedef struct crowd {
     pthread_t thread;
+    bool runs;
     hf_client *client;
     const hf_lock_options *options;
     hf_test_guarded *g;
-    atomic_bool *stop;
     int entered;
 } crowd;
 
-enum { THREADS = 3, ROUNDS = 10, CROWDS = 2, MOVES = 8 };
+static crowd crowds[CROWDS];
+static atomic_bool crowds_stop;
 
 static void *contend(void *arg) {
     crowd *c = arg;
-    while (!atomic_load(c->stop)) {
+    while (!atomic_load(&crowds_stop)) {
         hf_test_contend_with(c->client, name, c->options, c->g, THREADS,
                              ROUNDS);
         c->entered += THREADS * ROUNDS;
@@ -626,35 +632,42 @@ static void *contend(void *arg) {
     return NULL;
 }
 
+/* How often they entered in all. */
+static int join_crowds(void) {
+    int entered = 0;
+    atomic_store(&crowds_stop, true);
+    for (int i = 0; i < CROWDS; i++) {
+        if (crowds[i].runs)
+            pthread_join(crowds[i].thread, NULL);
+        crowds[i].runs = false;
+        entered += crowds[i].entered;
+    }
+    return entered;
+}
+
 /* The slot goes round and round while two clients want what is in it; after
  * every move somebody must have got through. */
 static void move_under_load(const char *params,
                             const hf_lock_options *options) {
-    static crowd crowds[CROWDS];
-    static atomic_bool stop;
     char path[128];
-    int slot = hf_test_cluster_slot(cluster, name), entered = 0;
+    int slot = hf_test_cluster_slot(cluster, name);
     hf_test_fresh_path(path, sizeof path, "guarded");
     hf_test_guarded *g = hf_test_guarded_map(path);
     assert_non_null(g);
     for (int i = 0; i < CROWDS; i++) {
         hf_client *client =
             client_at(params, HF_CLIENT_WITH(.patience_ms = 60000));
-        crowds[i] = (crowd){
-            .client = client, .options = options, .g = g, .stop = &stop};
+        crowds[i] = (crowd){.client = client, .options = options, .g = g};
         assert_int_equal(
             pthread_create(&crowds[i].thread, NULL, contend, &crowds[i]), 0);
+        crowds[i].runs = true;
     }
     for (int i = 0; i < MOVES; i++) {
         hf_test_cluster_move(cluster, slot, i % 3, (i + 1) % 3);
         unsigned long long seen = atomic_load(&g->counter);
         hf_test_eventually(atomic_load(&g->counter) > seen + 10, HF_TEST_LONG);
     }
-    atomic_store(&stop, true);
-    for (int i = 0; i < CROWDS; i++) {
-        pthread_join(crowds[i].thread, NULL);
-        entered += crowds[i].entered;
-    }
+    int entered = join_crowds();
     assert_int_equal(atomic_load(&g->failures), 0);
     assert_int_equal(atomic_load(&g->overlaps), 0);
     assert_int_equal(atomic_load(&g->disorders), 0);

@@ -46,9 +46,9 @@ terms() {
 
 @test "lead: on Redis too, when the lease of the killed leader has ended" {
     on_redis
-    leader 1 --lease 600ms
+    leader 1 --lease 3s
     await leads 1
-    leader 2 --lease 600ms
+    leader 2 --lease 3s
     kill -KILL "${STARTED[1]}"
     await leads 2
 }
@@ -67,7 +67,7 @@ terms() {
 }
 
 @test "lead: who loses it stops the command and stands by again" {
-    leader 1 --lease 600ms
+    leader 1 --lease 3s
     await leads 1
     run -0 "$HOLDFAST" steal --yes web
     await terms 2
@@ -132,7 +132,7 @@ terms() {
 }
 
 @test "lead: without a command the hooks tell, and we lead until a signal" {
-    start "$HOLDFAST" lead --lease 600ms --on-gain 'echo gain >>order' \
+    start "$HOLDFAST" lead --lease 3s --on-gain 'echo gain >>order' \
         --on-loss 'echo loss >>order' web
     await test -s order
     is_held web
@@ -159,7 +159,7 @@ terms() {
 
 @test "lead: a store that goes away is waited for once it was reached" {
     on_redis
-    leader 1 --lease 1s
+    leader 1 --lease 3s
     await leads 1
     redis_stop
     await says "standing by"

@@ -16,10 +16,14 @@ foreach(name ${names})
     foreach(word ${launcher} ${program} ${name})
         string(APPEND command " [==[${word}]==]")
     endforeach()
+    set(alone FALSE) # who occupies the processors is unfair to its neighbours
+    if(name MATCHES "two_busy_processors")
+        set(alone TRUE)
+    endif()
     string(APPEND text "add_test(${test}${command})\n"
         "set_tests_properties(${test} PROPERTIES LABELS ${label}"
         " TIMEOUT ${timeout} ENVIRONMENT [==[${environment}]==]"
-        " FIXTURES_REQUIRED [==[${fixture}]==]"
+        " FIXTURES_REQUIRED [==[${fixture}]==] RUN_SERIAL ${alone}"
         " SKIP_REGULAR_EXPRESSION [==[\\[  SKIPPED \\]]==])\n")
 endforeach()
 file(WRITE ${listing} "${text}")

@@ -43,7 +43,7 @@ typedef struct notice {
 
 enum {
     BATCH = 1024,       /* holds in one renewal */
-    GIVE_BACK_MS = 500, /* for one try: live holds wait meanwhile */
+    GIVE_BACK_MS = 500, /* for all that are due: live holds wait meanwhile */
     CLOSE_MS = 1000     /* for all that is left at the end */
 };
 
@@ -484,15 +484,17 @@ static void renew(hf_keeper *k, batch *b) {
     }
 }
 
-/* Releases what nobody here wants any more.  mu as above. */
+/* Releases what nobody here wants any more, unless the time for that is over.
+ * mu as above. */
 static void give_back(hf_keeper *k, hf_hold *h, hf_time by) {
     hf_backend *be = k->client->be;
     hf_claim c = h->claim;
     hf_error err;
-    int rc;
+    int rc = HF_EDOUBT;
 
     pthread_mutex_unlock(&k->mu);
-    rc = be->ops->release(be, &c, HF_RELEASE, NULL, by, &err);
+    if (hf__now() < by)
+        rc = be->ops->release(be, &c, HF_RELEASE, NULL, by, &err);
     pthread_mutex_lock(&k->mu);
     if (!h->slot)
         return; /* its lease ended meanwhile */
@@ -516,18 +518,22 @@ static void gather(hf_keeper *k, batch *b) {
             b->unwanted[b->n_unwanted++] = h;
 }
 
-/* Live holds first: a store in trouble takes its time. */
+/* Live holds first: a store in trouble takes its time.  What is not given back
+ * in this turn is tried again in another, so that however much there is of it,
+ * the next renewal is not kept waiting. */
 static void work_off(hf_keeper *k, batch *b) {
     hf_spots *spots = &k->client->spots;
+    hf_time by;
 
     gather(k, b);
     if (b->n)
         renew(k, b);
     for (size_t i = 0; i < b->n; i++)
         hf__hold_put(spots, b->holds[i]);
+    by = hf__after_ms(GIVE_BACK_MS);
     for (size_t i = 0; i < b->n_unwanted; i++) {
         if (b->unwanted[i]->slot)
-            give_back(k, b->unwanted[i], hf__after_ms(GIVE_BACK_MS));
+            give_back(k, b->unwanted[i], by);
         hf__hold_put(spots, b->unwanted[i]);
     }
 }

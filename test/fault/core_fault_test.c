@@ -274,6 +274,31 @@ static void the_keeper_bears_locks_that_vanish_under_its_hands(void **state) {
     assert_int_equal(hf_test_holders(direct, NULL), 0);
 }
 
+/* Ten of them take their whole time each, and meanwhile a lease of two seconds is
+ * to be kept. */
+static void stuck_releases_do_not_keep_renewals_waiting(void **state) {
+    (void)state;
+    hf_client *client = troubled(HF_CLIENT_WITH(.timeout_ms = 50));
+    hf_lock *kept = hf_test_lock(
+        client, "kept", HF_LOCK_WITH(.watchdog_ms = 2000, .renew_ms = 200));
+    hf_expect(HF_OK, hf_lock_try(kept, ERR));
+    hf__fault_set(trouble, HF_VERB_RELEASE, HF_TROUBLE_SILENT, -1);
+    for (int i = 0; i < 10; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "x%d", i);
+        hf_lock *x = hf_test_lock(client, name, NULL);
+        hf_expect(HF_OK, hf_lock_try(x, ERR));
+        hf_expect(HF_EDOUBT, hf_lock_release(x, ERR));
+    }
+    hf_test_throughout(hf_lock_is_held(kept), 4000);
+    heal();
+    for (int i = 0; i < 10; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "x%d", i);
+        becomes_free(name);
+    }
+}
+
 /* ---- a session that is shorter than the lease -------------------------- */
 
 static void a_grant_is_believed_in_no_longer_than_its_session(void **state) {
@@ -768,6 +793,7 @@ static const struct CMUnitTest tests[] = {
     TEST(renewal_goes_on_after_a_loss),
     TEST(the_keeper_bears_locks_that_vanish_under_its_hands),
     TEST(no_renewal_outlives_its_lock),
+    TEST(stuck_releases_do_not_keep_renewals_waiting),
     TEST(a_grant_is_believed_in_no_longer_than_its_session),
     TEST(asking_about_a_session_leaves_a_fixed_lease_alone),
     TEST(who_is_shaken_finds_out_at_once),

@@ -698,6 +698,7 @@ void hf__keeper_add_brief(hf_keeper *k, hf_hold *h, hf_time until) {
     hf__keeper_settle(k);
     atomic_store(&h->state, HF_STATE_HELD);
     lease(h, now, h->claim.lease_ms);
+    until = hf__sooner(until, hf__trusted_until(now, h->claim.lease_ms));
     atomic_store(&h->held_until, until);
     h->renew_at = now + (until - now) / 4;
     schedule(k, h);

@@ -491,7 +491,7 @@ static void a_server_that_cannot_be_reached_as_wished_is_told(void **s) {
     char address[1200];
     snprintf(address, sizeof address, "rediss%s?sentinel_tls=off&tls_ca=/no",
              uri + strlen("redis"));
-    hf_expect(HF_ETLS, open_it(address, 5000));
+    hf_expect(HF_ETLS, open_it(address, HF_TEST_LONG));
     assert_says("/no");
 }
 
@@ -511,15 +511,15 @@ static void sentinels_have_their_own_password(void **s) {
         hf_test_ensemble_uri(ensemble) + strlen("redis+sentinel://");
 
     setenv("REDISCLI_AUTH", "of-servers", 1);
-    hf_expect(HF_EAUTH, open_it(hf_test_ensemble_uri(ensemble), 5000));
+    hf_expect(HF_EAUTH, open_it(hf_test_ensemble_uri(ensemble), HF_TEST_LONG));
     assert_says("give sentinel_password=");
-    hf_expect(HF_OK,
-              open_it(with_query("sentinel_password=of-sentinels"), 5000));
+    hf_expect(HF_OK, open_it(with_query("sentinel_password=of-sentinels"),
+                             HF_TEST_LONG));
     unsetenv("REDISCLI_AUTH");
     hf_expect(HF_EAUTH, open_it(with_query("sentinel_password=of-sentinels"),
-                                5000)); /* and now the servers refuse */
+                                HF_TEST_LONG)); /* and now the servers refuse */
     hf_expect(HF_EAUTH,
-              open_it(with_query("sentinel_password=Tr0ub4dor"), 5000));
+              open_it(with_query("sentinel_password=Tr0ub4dor"), HF_TEST_LONG));
     assert_null(strstr(hf_test_error.text, "Tr0ub4dor"));
 
     hf_test_fresh_path(file, sizeof file, "password");
@@ -583,11 +583,11 @@ static void sentinels_may_have_tls_alone(void **s) {
         &(hf_test_ensemble_options){.tls_cert = files->cert});
     snprintf(query, sizeof query, "sentinel_tls=on&sentinel_tls_ca=%s",
              files->ca);
-    hf_expect(HF_OK, open_it(with_query(query), 5000));
-    hf_expect(HF_ETLS, open_it(with_query("sentinel_tls=on"), 5000));
+    hf_expect(HF_OK, open_it(with_query(query), HF_TEST_LONG));
+    hf_expect(HF_ETLS, open_it(with_query("sentinel_tls=on"), HF_TEST_LONG));
     snprintf(query, sizeof query, "sentinel_tls=on&sentinel_tls_ca=%s",
              files->stranger);
-    hf_expect(HF_ETLS, open_it(with_query(query), 5000));
+    hf_expect(HF_ETLS, open_it(with_query(query), HF_TEST_LONG));
     assert_says("sentinel 127.0.0.1:");
 }
 

@@ -12,6 +12,14 @@
 
 #include "../include/holdfast/backend.h"
 
+/* How a kind claims. */
+static inline hf_mode hf__mode(hf_kind kind) {
+    return kind == HF_READ                           ? HF_SHARED :
+           kind == HF_PERMIT || kind == HF_SEMAPHORE ? HF_PERMITS :
+           kind == HF_LATCH                          ? HF_ZERO :
+                                                       HF_EXCLUSIVE;
+}
+
 /* One claim in a line, oldest first. */
 typedef struct hf_entry {
     hf_mode mode;

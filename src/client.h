@@ -4,6 +4,7 @@
 #ifndef HF_CLIENT_H
 #define HF_CLIENT_H
 
+#include "claim.h"
 #include "keeper.h"
 
 typedef struct hf_multi hf_multi;
@@ -141,13 +142,6 @@ void hf__multi_free(hf_lock *lock); /* a forked copy, too */
 /* Is a grant of this kind something one has, and can lose? */
 static inline bool hf__leased(hf_kind kind) {
     return kind != HF_SEMAPHORE && kind != HF_LATCH;
-}
-
-static inline hf_mode hf__mode(hf_kind kind) {
-    return kind == HF_READ                           ? HF_SHARED :
-           kind == HF_PERMIT || kind == HF_SEMAPHORE ? HF_PERMITS :
-           kind == HF_LATCH                          ? HF_ZERO :
-                                                       HF_EXCLUSIVE;
 }
 
 /* What a sentence calls it. */

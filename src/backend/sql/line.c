@@ -287,7 +287,7 @@ static int ask(hf_embedded *s, hf_claim *c, bool waits, hf_error *err) {
         return rc;
     if (why.ring)
         hf__line_ring(s, c, NULL);
-    if (why.before.known && !hf__wake_arm(s->wake, c, &why.before))
+    if (why.before.known && !hf__wake_arm(s->wake, c, &why.before, 1))
         return AGAIN;
     return HF_BUSY;
 }
@@ -318,11 +318,11 @@ void hf__line_ring(hf_embedded *s, const hf_claim *c, const char *client) {
     hf_error err;
     hf_peer head;
 
-    if (client != NULL && hf__wake_ring(s->wake, client, c->kind, c->name))
+    if (client != NULL && hf__wake_ring(s->wake, client, c->kind, c->name, 0))
         return;
     while (hf__store_ask_peer(s, HF_QUERY_head, c, 0, &head, &err) > 0) {
         if (hf__wake_lives(s->wake, &head)) {
-            hf__wake_ring(s->wake, head.client, c->kind, c->name);
+            hf__wake_ring(s->wake, head.client, c->kind, c->name, 0);
             return;
         }
         if (hf__clients_bury(s, c, &head, &err) != HF_OK)

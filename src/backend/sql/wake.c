@@ -10,8 +10,9 @@
  * the folder; then the process is asked for, where we can see it.  Where we
  * cannot tell it lives, and its lease will end it.
  *
- * The end of a process is only the sign to look.  One listener thread per client, from the first wait on, sleeps on an epoll
- * of the socket and of one pidfd for every wait: the process to wait for. */
+ * The end of a process is only the sign to look.  One listener thread per
+ * client, from the first wait on, sleeps on an epoll of the socket and, for
+ * every wait, of pidfds of the processes that it waits for. */
 #include "wake.h"
 
 #include <dirent.h>
@@ -41,13 +42,19 @@ enum {
 /* Ids in the epoll; watches are numbered from FIRST_WATCH on. */
 enum { BELL, SOCKET, FIRST_WATCH };
 
+/* A client whose end we would notice. */
+typedef struct mark {
+    struct mark *next;
+    int pidfd;
+    char client[37];
+} mark;
+
 typedef struct watch {
     struct watch *next;
     uint64_t id;
     uint64_t owner;
     hf_kind kind;
-    int pidfd;          /* -1: not armed */
-    char waits_for[37]; /* the client whose end we would notice */
+    mark *marks;
     char name[];
 } watch;
 
@@ -267,31 +274,48 @@ int hf__wake_sweep(const hf_wake *w) {
 
 /* ---- ringing ----------------------------------------------------------- */
 
-/* A message is the kind and the name.  A full queue is no failure: who is
- * behind it has enough to read, and understands (BURST). */
+/* A message is the kind and the name, and behind a zero the owner that is
+ * meant.  A full queue is no failure: who is behind it has enough to read, and
+ * understands (BURST). */
 bool hf__wake_ring(hf_wake *w, const char *client, hf_kind kind,
-                   const char *name) {
-    char message[1 + HF_NAME_MAX + 1];
+                   const char *name, uint64_t owner) {
+    char message[1 + HF_NAME_MAX + 1 + sizeof owner];
     struct sockaddr_un to;
-    size_t size = strlen(name);
+    size_t size = strnlen(name, HF_NAME_MAX);
 
+    if (strcmp(client, w->host->identity.client) == 0) {
+        w->host->woken(w->host->core, kind, name, owner);
+        return true;
+    }
     if (w->out < 0)
         w->out = new_socket();
-    if (size > sizeof message - 1)
-        size = 0;
     message[0] = (char)kind;
     memcpy(message + 1, name, size);
+    message[1 + size] = '\0';
+    memcpy(message + size + 2, &owner, sizeof owner);
     address(w, client, &to);
-    return sendto(w->out, message, size + 1, MSG_NOSIGNAL,
+    return sendto(w->out, message, size + 2 + sizeof owner, MSG_NOSIGNAL,
                   (struct sockaddr *)&to, sizeof to) >= 0 ||
            (errno != ECONNREFUSED && errno != ENOENT);
 }
 
 /* ---- listening --------------------------------------------------------- */
 
+/* Listener thread.  Who knows only the plain lock names no owner. */
+static void understand(hf_wake *w, const char *message, size_t size) {
+    size_t name = strlen(message + 1);
+    uint64_t owner = 0;
+
+    if (message[0] < 0 || message[0] >= HF_KINDS)
+        return;
+    if (size == name + 2 + sizeof owner)
+        memcpy(&owner, message + name + 2, sizeof owner);
+    w->host->woken(w->host->core, (hf_kind)message[0], message + 1, owner);
+}
+
 /* Listener thread. */
 static void hear(hf_wake *w) {
-    char message[1 + HF_NAME_MAX + 2];
+    char message[1 + HF_NAME_MAX + 1 + sizeof(uint64_t) + 1];
     ssize_t size;
     int n = 0;
 
@@ -299,24 +323,25 @@ static void hear(hf_wake *w) {
         message[size] = '\0';
         if (++n % BURST == 0 || size < 2)
             w->host->woken(w->host->core, HF_LOCK, NULL, 0);
-        else if (message[0] >= 0 && message[0] < HF_KINDS)
-            w->host->woken(w->host->core, (hf_kind)message[0], message + 1, 0);
+        else
+            understand(w, message, (size_t)size);
     }
 }
 
 /* mu. */
-static void disarm(hf_wake *w, watch *at) {
-    if (at->pidfd < 0)
-        return;
-    epoll_ctl(w->epoll, EPOLL_CTL_DEL, at->pidfd, NULL);
-    close(at->pidfd);
-    at->pidfd = -1;
-    at->waits_for[0] = '\0';
+static void remove_mark(hf_wake *w, mark **link) {
+    mark *gone = *link;
+
+    *link = gone->next;
+    epoll_ctl(w->epoll, EPOLL_CTL_DEL, gone->pidfd, NULL);
+    close(gone->pidfd);
+    free(gone);
 }
 
-/* Listener thread: the process behind a watch has ended. */
+/* Listener thread: a process behind a watch has ended. */
 static void mourn(hf_wake *w, uint64_t id) {
     hf_kind kind = HF_LOCK;
+    uint64_t owner = 0;
     char *name = NULL;
     watch *at;
 
@@ -324,13 +349,13 @@ static void mourn(hf_wake *w, uint64_t id) {
     for (at = w->watches; at != NULL && at->id != id; at = at->next)
         ;
     if (at != NULL) {
-        disarm(w, at);
-        kind = at->kind;
+        kind = hf_line_kind(at->kind);
+        owner = at->owner;
         name = strdup(at->name); /* else NULL, which is every line */
     }
     pthread_mutex_unlock(&w->mu);
     if (at != NULL)
-        w->host->woken(w->host->core, kind, name, 0);
+        w->host->woken(w->host->core, kind, name, owner);
     free(name);
 }
 
@@ -353,8 +378,8 @@ static void *listen_loop(void *arg) {
     }
 }
 
-static int listen_to(const hf_wake *w, int fd, uint64_t id) {
-    struct epoll_event event = {.events = EPOLLIN, .data.u64 = id};
+static int listen_to(const hf_wake *w, int fd, uint32_t events, uint64_t id) {
+    struct epoll_event event = {.events = events, .data.u64 = id};
 
     return epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &event);
 }
@@ -365,8 +390,9 @@ static int start_listening(hf_wake *w, hf_error *err) {
         return HF_OK;
     w->epoll = epoll_create1(EPOLL_CLOEXEC);
     w->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (w->epoll >= 0 && w->bell >= 0 && listen_to(w, w->bell, BELL) == 0 &&
-        listen_to(w, w->socket, SOCKET) == 0 &&
+    if (w->epoll >= 0 && w->bell >= 0 &&
+        listen_to(w, w->bell, EPOLLIN, BELL) == 0 &&
+        listen_to(w, w->socket, EPOLLIN, SOCKET) == 0 &&
         hf__world->thread_start(&w->listener, listen_loop, w) == 0) {
         w->listens = true;
         return HF_OK;
@@ -401,7 +427,6 @@ int hf__wake_watch(hf_wake *w, const hf_claim *c, hf_error *err) {
         return hf__fail_plain(err, HF_ENO_MEMORY);
     new->owner = c->owner;
     new->kind = c->kind;
-    new->pidfd = -1;
     memcpy(new->name, c->name, size);
     pthread_mutex_lock(&w->mu);
     rc = start_listening(w, err);
@@ -423,44 +448,80 @@ void hf__wake_unwatch(hf_wake *w, const hf_claim *c) {
     at = find(w, c);
     gone = *at;
     if (gone != NULL) {
-        disarm(w, gone);
+        while (gone->marks != NULL)
+            remove_mark(w, &gone->marks);
         *at = gone->next;
     }
     pthread_mutex_unlock(&w->mu);
     free(gone);
 }
 
-/* mu.  Who has ended already would only wake us again and again. */
-static void arm(hf_wake *w, watch *at, const hf_peer *peer) {
-    int pidfd;
-
-    if (at->pidfd >= 0 && strcmp(at->waits_for, peer->client) == 0)
-        return;
-    disarm(w, at);
-    pidfd = open_pidfd(peer->pid);
-    if (pidfd < 0)
-        return;
-    if (has_ended(pidfd) || listen_to(w, pidfd, at->id) < 0) {
-        close(pidfd);
-        return;
-    }
-    at->pidfd = pidfd;
-    memcpy(at->waits_for, peer->client, sizeof at->waits_for);
+static bool names(const hf_peer *peers, size_t n, const char *client) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(peers[i].client, client) == 0)
+            return true;
+    return false;
 }
 
-/* It may have died between our look at it and the opening of its pidfd, which
- * is then another process's: hence the second look. */
-bool hf__wake_arm(hf_wake *w, const hf_claim *c, const hf_peer *peer) {
+static bool has_mark(const watch *at, const char *client) {
+    const mark *m = at->marks;
+
+    while (m != NULL && strcmp(m->client, client) != 0)
+        m = m->next;
+    return m != NULL;
+}
+
+/* mu.  A mark tells once: who has ended, and yet lives on in another process,
+ * must not wake us again and again. */
+static void add_mark(hf_wake *w, watch *at, const hf_peer *peer) {
+    int pidfd = open_pidfd(peer->pid);
+    mark *new = pidfd >= 0 ? calloc(1, sizeof *new) : NULL;
+
+    if (new != NULL && !has_ended(pidfd) &&
+        listen_to(w, pidfd, EPOLLIN | EPOLLONESHOT, at->id) == 0) {
+        new->pidfd = pidfd;
+        memcpy(new->client, peer->client, sizeof new->client);
+        new->next = at->marks;
+        at->marks = new;
+        return;
+    }
+    if (pidfd >= 0)
+        close(pidfd);
+    free(new);
+}
+
+/* mu.  Marks of clients that are not waited for any more. */
+static void drop_marks(hf_wake *w, watch *at, const hf_peer *peers, size_t n) {
+    for (mark **link = &at->marks; *link != NULL;)
+        if (names(peers, n, (*link)->client))
+            link = &(*link)->next;
+        else
+            remove_mark(w, link);
+}
+
+/* mu.  It may have died between our look at it and the opening of its pidfd,
+ * which is then another process's: hence the second look. */
+static bool arm(hf_wake *w, watch *at, const hf_peer *peer) {
+    if (!in_sight(w, peer) || peer->pid == getpid() ||
+        has_mark(at, peer->client))
+        return true;
+    add_mark(w, at, peer);
+    return hf__wake_lives(w, peer);
+}
+
+bool hf__wake_arm(hf_wake *w, const hf_claim *c, const hf_peer *peers,
+                  size_t n) {
+    bool live = true;
     watch *at;
 
-    if (!in_sight(w, peer) || peer->pid == getpid())
-        return true;
     pthread_mutex_lock(&w->mu);
     at = *find(w, c);
     if (at != NULL)
-        arm(w, at, peer);
+        drop_marks(w, at, peers, n);
+    for (size_t i = 0; at != NULL && i < n; i++)
+        live = arm(w, at, &peers[i]) && live;
     pthread_mutex_unlock(&w->mu);
-    return at == NULL || hf__wake_lives(w, peer);
+    return live;
 }
 
 /* ---- the end ----------------------------------------------------------- */
@@ -471,8 +532,11 @@ static void close_all(hf_wake *w) {
     while (w->watches != NULL) {
         watch *gone = w->watches;
         w->watches = gone->next;
-        if (gone->pidfd >= 0)
-            close(gone->pidfd);
+        for (mark *m = gone->marks, *next; m != NULL; m = next) {
+            next = m->next;
+            close(m->pidfd); /* the epoll may be our parent's as well */
+            free(m);
+        }
         free(gone);
     }
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)

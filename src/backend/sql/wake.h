@@ -34,9 +34,10 @@ int hf__wake_appear(hf_wake *w, hf_error *err);
 /* False only if the client certainly is no more. */
 bool hf__wake_lives(const hf_wake *w, const hf_peer *peer);
 
-/* Tells the client that the line of a name moved.  False: nobody is there. */
+/* Tells the client that the line of a name moved; see hf_host.woken.  False:
+ * nobody is there. */
 bool hf__wake_ring(hf_wake *w, const char *client, hf_kind kind,
-                   const char *name);
+                   const char *name, uint64_t owner);
 
 /* Removes the socket of a dead client; of all that died without a record,
  * telling how many. */
@@ -47,9 +48,11 @@ int hf__wake_sweep(const hf_wake *w);
 int hf__wake_watch(hf_wake *w, const hf_claim *c, hf_error *err);
 void hf__wake_unwatch(hf_wake *w, const hf_claim *c);
 
-/* The watched claim waits for this client: its end is a move of the line.
- * False: it has ended already.  What cannot be watched is no failure. */
-bool hf__wake_arm(hf_wake *w, const hf_claim *c, const hf_peer *peer);
+/* The watched claim waits for these clients: the end of each is a move of the
+ * line.  False: one has ended already.  What cannot be watched is no
+ * failure. */
+bool hf__wake_arm(hf_wake *w, const hf_claim *c, const hf_peer *peers,
+                  size_t n);
 
 /* The number of our pid namespace; 0: unknown. */
 int64_t hf__wake_pidns(const hf_wake *w);

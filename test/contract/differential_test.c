@@ -346,12 +346,11 @@ static void answers_as_memory_does(const family *f, const char *store,
     hf_test_clear();
 }
 
-static void sqlite_answers_as_memory_does(void **state) {
-    (void)state;
+static void sqlite_answers_as_memory_does(const family *f) {
     char path[160], uri[192];
     hf_test_fresh_path(path, sizeof path, "locks");
     snprintf(uri, sizeof uri, "sqlite:%s.db", path);
-    answers_as_memory_does(&lock, "sqlite", uri);
+    answers_as_memory_does(f, "sqlite", uri);
 }
 
 static void redis_answers_as_memory_does(const family *f) {
@@ -360,50 +359,30 @@ static void redis_answers_as_memory_does(const family *f) {
     hf_test_server_stop(server);
 }
 
-static void redis_answers_about_locks_as_memory_does(void **state) {
-    (void)state;
-    redis_answers_as_memory_does(&lock);
-}
+/* The same of each family, for each of the stores. */
+#define FAMILIES(X)                                                            \
+    X(locks, lock)                                                             \
+    X(fair_locks, fair)                                                        \
+    X(spin_locks, spin)                                                        \
+    X(mixed_locks, mixed)                                                      \
+    X(readers_and_writers, read_write)                                         \
+    X(semaphores, semaphore)                                                   \
+    X(latches, latch)
 
-static void redis_answers_about_fair_locks_as_memory_does(void **state) {
-    (void)state;
-    redis_answers_as_memory_does(&fair);
-}
+#define TELL(store, what, family)                                              \
+    static void store##_answers_about_##what##_as_memory_does(void **state) {  \
+        (void)state;                                                           \
+        store##_answers_as_memory_does(&family);                               \
+    }
+#define TELL_SQLITE(what, family) TELL(sqlite, what, family)
+#define TELL_REDIS(what, family)  TELL(redis, what, family)
+FAMILIES(TELL_SQLITE)
+FAMILIES(TELL_REDIS)
 
-static void redis_answers_about_spin_locks_as_memory_does(void **state) {
-    (void)state;
-    redis_answers_as_memory_does(&spin);
-}
+#define SQLITE(what, family)                                                   \
+    cmocka_unit_test(sqlite_answers_about_##what##_as_memory_does),
+#define REDIS(what, family)                                                    \
+    cmocka_unit_test(redis_answers_about_##what##_as_memory_does),
 
-static void redis_answers_about_mixed_locks_as_memory_does(void **state) {
-    (void)state;
-    redis_answers_as_memory_does(&mixed);
-}
-
-static void
-redis_answers_about_readers_and_writers_as_memory_does(void **state) {
-    (void)state;
-    redis_answers_as_memory_does(&read_write);
-}
-
-static void redis_answers_about_semaphores_as_memory_does(void **state) {
-    (void)state;
-    redis_answers_as_memory_does(&semaphore);
-}
-
-static void redis_answers_about_latches_as_memory_does(void **state) {
-    (void)state;
-    redis_answers_as_memory_does(&latch);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(sqlite_answers_as_memory_does),
-    cmocka_unit_test(redis_answers_about_locks_as_memory_does),
-    cmocka_unit_test(redis_answers_about_fair_locks_as_memory_does),
-    cmocka_unit_test(redis_answers_about_spin_locks_as_memory_does),
-    cmocka_unit_test(redis_answers_about_mixed_locks_as_memory_does),
-    cmocka_unit_test(redis_answers_about_readers_and_writers_as_memory_does),
-    cmocka_unit_test(redis_answers_about_semaphores_as_memory_does),
-    cmocka_unit_test(redis_answers_about_latches_as_memory_does),
-};
+static const struct CMUnitTest tests[] = {FAMILIES(SQLITE) FAMILIES(REDIS)};
 HF_SUITE(tests)

@@ -15,4 +15,6 @@ static void fresh(char *uri, size_t size) {
 
 HF_CONTRACT("sqlite", fresh, NULL,
             HF_CONTRACT_TESTS(HF_CONTRACT_ENTRY)
-                HF_CONTRACT_TESTS_ACROSS(HF_CONTRACT_ENTRY))
+                HF_CONTRACT_TESTS_ACROSS(HF_CONTRACT_ENTRY)
+                    HF_CONTRACT_TESTS_OF_OTHERS(HF_CONTRACT_ENTRY)
+                        HF_CONTRACT_TESTS_OF_OTHERS_ACROSS(HF_CONTRACT_ENTRY))

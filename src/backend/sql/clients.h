@@ -23,8 +23,4 @@ int hf__clients_bury(hf_embedded *s, const hf_claim *c, const hf_peer *dead,
 /* Drops what is of no use to anybody.  Reads every row. */
 int hf__clients_tidy(hf_embedded *s, hf_error *err);
 
-/* See hf_backend_ops.list. */
-int hf__clients_list(hf_embedded *s, const char *name, hf_place_fn *fn,
-                     void *arg, hf_time by, hf_error *err);
-
 #endif

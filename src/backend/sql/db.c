@@ -32,12 +32,17 @@
 #include "sqlite.gen.h"
 
 enum {
-    LAYOUT = 0x48460001, /* "HF" and the version of the tables */
-    SPINS = 20,          /* looks before the first nap */
-    PAGE_SIZE = 1024,    /* each commit writes whole pages, few bytes of ours */
-    LOG_LONG = 1000,     /* pages; then it is moved into the file */
+    OURS = 0x4846 << 16, /* "HF", and behind it which layout it has */
+    LAYOUT = 2,
+    SPINS = 20,       /* looks before the first nap */
+    PAGE_SIZE = 1024, /* each commit writes whole pages, few bytes of ours */
+    LOG_LONG = 1000,  /* pages; then it is moved into the file */
     LOG_LONG_AT_CLOSE = 128 /* about what reading it costs against syncs */
 };
+
+/* From no layout to the first, from there to the second. */
+static const char *const layouts[LAYOUT] = {hf_sqlite_layout_1,
+                                            hf_sqlite_layout_2};
 
 static const char *const texts[] = {
 #define HF_X(name) hf_sqlite_##name,
@@ -327,23 +332,26 @@ static int use_log(hf_db *db, hf_error *err) {
                     db->path);
 }
 
+/* Makes the tables, or those of an earlier layout what they are now.  Who has
+ * the file open goes on as before: see sqlite.sql. */
 static int make_tables(hf_db *db, hf_error *err) {
-    int64_t layout = 0;
+    int64_t found = 0;
     char sql[64];
     int rc;
 
     rc = hf__db_begin(db, err);
     if (rc != HF_OK)
         return rc;
-    rc = number(db, "PRAGMA user_version", &layout, err);
-    if (rc == HF_OK && layout == 0)
-        rc = run(db, hf_sqlite_schema, err);
-    snprintf(sql, sizeof sql, "PRAGMA user_version = %d", LAYOUT);
-    if (rc == HF_OK && layout == 0)
+    rc = number(db, "PRAGMA user_version", &found, err);
+    for (int64_t at = found & 0xffff; rc == HF_OK && at < LAYOUT; at++)
+        rc = run(db, layouts[at], err);
+    snprintf(sql, sizeof sql, "PRAGMA user_version = %d", OURS | LAYOUT);
+    if (rc == HF_OK && found < (OURS | LAYOUT))
         rc = run(db, sql, err);
     return hf__db_end(db, rc, err);
 }
 
+/* A file without a version and without tables is a new one. */
 static int create(hf_db *db, hf_error *err) {
     int64_t tables = 0;
     char sql[64];
@@ -361,21 +369,24 @@ static int create(hf_db *db, hf_error *err) {
 
 /* One number read says that the file is ours and as we know it. */
 static int check_layout(hf_db *db, hf_error *err) {
-    int64_t layout = 0;
-    int rc = number(db, "PRAGMA user_version", &layout, err);
+    int64_t found = 0;
+    int rc = number(db, "PRAGMA user_version", &found, err);
 
-    if (rc == HF_OK && layout == 0) {
+    if (rc == HF_OK && found == 0)
         rc = create(db, err);
-        if (rc == HF_OK)
-            rc = number(db, "PRAGMA user_version", &layout, err);
-    }
-    if (rc != HF_OK || layout == LAYOUT)
+    else if (rc == HF_OK && found > OURS && found < (OURS | LAYOUT))
+        rc = make_tables(db, err);
+    else if (rc != HF_OK || found == (OURS | LAYOUT))
         return rc;
-    if (layout >> 16 == LAYOUT >> 16)
+    if (rc == HF_OK)
+        rc = number(db, "PRAGMA user_version", &found, err);
+    if (rc != HF_OK || found == (OURS | LAYOUT))
+        return rc;
+    if (found >> 16 == OURS >> 16)
         return hf__fail(err, HF_ESTORE,
                         "%s was made by a newer holdfast (layout %d, known is "
                         "%d): upgrade",
-                        db->path, (int)(layout & 0xffff), LAYOUT & 0xffff);
+                        db->path, (int)(found & 0xffff), LAYOUT);
     return hf__fail(err, HF_ESTORE,
                     "%s is a database of another program: choose another file",
                     db->path);

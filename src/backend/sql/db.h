@@ -12,16 +12,16 @@
 
 typedef struct hf_db hf_db;
 
-/* The sections of sqlite.sql, but the schema. */
+/* The sections of sqlite.sql, but the tables. */
 #define HF_QUERIES(X)                                                          \
     X(take)                                                                    \
     X(free)                                                                    \
     X(keep)                                                                    \
     X(renew)                                                                   \
-    X(force)                                                                   \
     X(vacate)                                                                  \
     X(look)                                                                    \
     X(token)                                                                   \
+    X(raise)                                                                   \
     X(place)                                                                   \
     X(ahead)                                                                   \
     X(count)                                                                   \
@@ -29,12 +29,32 @@ typedef struct hf_db hf_db;
     X(join)                                                                    \
     X(leave)                                                                   \
     X(forget)                                                                  \
+    X(state)                                                                   \
+    X(holds)                                                                   \
+    X(waits)                                                                   \
+    X(hold)                                                                    \
+    X(hold_free)                                                               \
+    X(hold_keep)                                                               \
+    X(hold_renew)                                                              \
+    X(hold_drop)                                                               \
+    X(hold_drop_over)                                                          \
+    X(hold_drop_all)                                                           \
+    X(hold_forget)                                                             \
+    X(freed)                                                                   \
+    X(set)                                                                     \
+    X(unset)                                                                   \
+    X(recall)                                                                  \
+    X(remember)                                                                \
+    X(prune)                                                                   \
     X(bury)                                                                    \
     X(introduce)                                                               \
     X(known)                                                                   \
     X(next)                                                                    \
     X(list)                                                                    \
     X(tidy_waits)                                                              \
+    X(tidy_numbers)                                                            \
+    X(tidy_holds)                                                              \
+    X(tidy_answers)                                                            \
     X(tidy_locks)
 
 typedef enum hf_query {

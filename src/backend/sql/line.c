@@ -1,295 +1,104 @@
 /* SPDX-License-Identifier: MIT
  *
- * line.c - who may hold, and who is next.
+ * line.c - into the line of a name, through it, and out of it.
  *
- * Taking a free name that nobody waits for is one statement.  Everything else
- * is decided by the rule of admission, over what the tables show:
- *
- *      take         free and no line: held, by one statement
+ *      take         a lock that is free, and no line: held, by one statement
  *       │ no
- *      decide       looks at holder and line, reading only; if it would have
- *       │           to write, again inside a transaction: bury the dead, hold,
- *       │           or join the line
+ *      decide       looks at who holds and who waits, reading only; if it would
+ *       │           have to write, again inside a transaction: bury the dead,
+ *       │           hold, or join the line
  *       ▼
- *      BUSY         the one before us rings when it leaves, and we notice its
- *                   process's end; behind both we look again by ourselves
+ *      BUSY         who leaves rings whoever is let in by that, and we notice
+ *                   the ends of the processes before us; behind both we look
+ *                   again by ourselves
  *
- * A waiter who was rung but does not come (stopped, swapped out) keeps its
- * place and loses its turn: who has n others before it may hold what has been
- * free for n turns. */
+ * The lock has one holder (alone.c), the other kinds have several
+ * (together.c). */
 #include "line.h"
 
 #include <string.h>
 
-#include "../../claim.h"
 #include "../../err.h"
 #include "clients.h"
 
-enum { AGAIN = 2 }; /* beside HF_OK and HF_BUSY: wants a transaction */
-
-#define TURN_US    INT64_C(2000000)
 #define LOOK_AGAIN HF_SECOND
 
-/* The name as it is held. */
-typedef struct sight {
-    bool held, kept;
-    uint64_t owner, token;
-    int64_t until, row;
-    hf_peer by;
-} sight;
+/* ---- places ------------------------------------------------------------ */
 
-/* Why a claim is refused. */
-typedef struct refusal {
-    hf_peer before; /* who is next before us; not .known: nobody to watch */
-    bool ring;      /* the holder was dead: the first in line should know */
-} refusal;
+int hf__line_ticket(hf_embedded *s, const hf_claim *c, int64_t *ret,
+                    hf_error *err) {
+    return hf__store_ask_number(s, HF_QUERY_place, c, hf__place_ticket(c), ret,
+                                err);
+}
 
-/* ---- taking ------------------------------------------------------------ */
-
-/* `decided`: the line was looked at.  OK, or BUSY: somebody is before us. */
-static int take(hf_embedded *s, hf_claim *c, bool decided, hf_error *err) {
-    sqlite3_stmt *st = hf__store_query(s, HF_QUERY_take, c, decided, err);
-    int64_t token, row;
+int hf__line_join(hf_embedded *s, hf_claim *c, hf_error *err) {
+    sqlite3_stmt *st;
+    int64_t ticket;
     int rc;
 
+    if (!hf__db_writes(s->db))
+        return HF_AGAIN;
+    rc = hf__clients_introduce(s, c, err);
+    if (rc != HF_OK)
+        return rc;
+    st = hf__store_query(s, HF_QUERY_join, c, 0, err);
     if (st == NULL)
         return err->code;
-    sqlite3_bind_int64(st, 8, hf__world->wall_us());
-    rc = hf__db_step(s->db, st, err);
-    if (rc <= 0)
-        return rc < 0 ? rc : HF_BUSY;
-    token = sqlite3_column_int64(st, 0);
-    row = sqlite3_column_int64(st, 1);
-    rc = hf__db_finish(s->db, st, err);
-    if (rc == HF_OK) {
-        c->token = (uint64_t)token;
-        c->place = HF_PLACE_HOLDS | (uint64_t)row;
-    }
-    return rc;
-}
-
-/* The same when nobody knows us yet; what fails leaves no trace. */
-static int introduce_and_take(hf_embedded *s, hf_claim *c, hf_error *err) {
-    int rc = hf__db_begin(s->db, err);
-
-    if (rc != HF_OK)
-        return rc;
-    rc = hf__clients_introduce(s, c, err);
-    if (rc == HF_OK)
-        rc = take(s, c, false, err);
-    if (rc == HF_OK)
-        rc = hf__db_end(s->db, rc, err);
-    else
-        hf__db_cancel(s->db);
-    if (rc != HF_OK)
-        c->place = 0;
-    s->introduced = rc == HF_OK;
-    return rc;
-}
-
-/* ---- looking ----------------------------------------------------------- */
-
-static int look(hf_embedded *s, const hf_claim *c, sight *ret, hf_error *err) {
-    sqlite3_stmt *st = hf__store_query(s, HF_QUERY_look, c, 0, err);
-    int rc = st == NULL ? err->code : hf__db_step(s->db, st, err);
-
-    memset(ret, 0, sizeof *ret);
-    if (rc <= 0)
-        return rc;
-    hf__store_read_peer(st, &ret->by);
-    ret->owner = (uint64_t)sqlite3_column_int64(st, 4);
-    ret->token = (uint64_t)sqlite3_column_int64(st, 5);
-    ret->until = sqlite3_column_int64(st, 6);
-    ret->kept = sqlite3_column_int(st, 7) != 0;
-    ret->held = sqlite3_column_int(st, 8) != 0;
-    ret->row = sqlite3_column_int64(st, 9);
-    sqlite3_reset(st);
-    return HF_OK;
-}
-
-static bool is_ours(const hf_embedded *s, const hf_claim *c,
-                    const sight *seen) {
-    return seen->held && !seen->kept && seen->owner == c->owner &&
-           strcmp(seen->by.client, s->base.host->identity.client) == 0;
-}
-
-/* Who holds and has died holds no more. */
-static int clear_dead(hf_embedded *s, const hf_claim *c, sight *seen,
-                      refusal *why, hf_error *err) {
-    int rc;
-
-    if (!seen->held || seen->kept || hf__wake_lives(s->wake, &seen->by))
-        return HF_OK;
-    if (!hf__db_writes(s->db))
-        return AGAIN;
-    rc = hf__store_run(s, HF_QUERY_vacate, c, 0, err);
-    if (rc == HF_OK)
-        rc = hf__clients_bury(s, c, &seen->by, err);
-    seen->held = false;
-    seen->until = s->now;
-    why->ring = true;
-    return rc;
-}
-
-/* The nearest before the ticket who lives: 1, 0, AGAIN or an error. */
-static int nearest(hf_embedded *s, const hf_claim *c, int64_t ticket,
-                   hf_peer *ret, hf_error *err) {
-    int rc;
-
-    while ((rc = hf__store_ask_peer(s, HF_QUERY_ahead, c, ticket, ret, err)) >
-           0) {
-        if (hf__wake_lives(s->wake, ret))
-            return 1;
-        if (!hf__db_writes(s->db))
-            return AGAIN;
-        rc = hf__clients_bury(s, c, ret, err);
-        if (rc < 0)
-            return rc;
-    }
-    ret->known = false;
-    return rc;
-}
-
-/* Has everybody before the ticket let its turn pass? */
-static int all_late(hf_embedded *s, const hf_claim *c, int64_t ticket,
-                    const sight *seen, hf_error *err) {
-    int64_t n = 0;
-    int rc;
-
-    if (seen->held || s->now < seen->until + TURN_US)
-        return 0;
-    rc = hf__store_ask_number(s, HF_QUERY_count, c, ticket, &n, err);
-    return rc < 0 ? rc : s->now >= seen->until + n * TURN_US;
-}
-
-/* ---- deciding ---------------------------------------------------------- */
-
-/* The rule of admission, over the holder, who is before us, and us. */
-static bool admitted(const hf_claim *c, bool held, bool behind) {
-    hf_entry line[3];
-    int n = 0;
-
-    if (held)
-        line[n++] = (hf_entry){HF_EXCLUSIVE, 0, true, true};
-    if (behind)
-        line[n++] = (hf_entry){HF_EXCLUSIVE, 0, false, true};
-    line[n] = (hf_entry){c->mode, c->permits, false, true};
-    return hf__admit(line, n + 1, n, 0, 0).admitted;
-}
-
-static int hold(hf_embedded *s, hf_claim *c, hf_error *err) {
-    int rc;
-
-    if (!hf__db_writes(s->db))
-        return AGAIN;
-    rc = hf__clients_introduce(s, c, err);
-    if (rc == HF_OK)
-        rc = hf__store_run(s, HF_QUERY_leave, c, hf__place_ticket(c), err);
-    return rc == HF_OK ? take(s, c, true, err) : rc;
-}
-
-static int join(hf_embedded *s, hf_claim *c, hf_error *err) {
-    int64_t ticket = 0;
-    int rc;
-
-    if (!hf__db_writes(s->db))
-        return AGAIN;
-    rc = hf__clients_introduce(s, c, err);
-    if (rc == HF_OK)
-        rc = hf__store_ask_number(s, HF_QUERY_join, c, 0, &ticket, err);
+    hf__store_bind_asked(st, c);
+    rc = hf__store_tell_number(s, st, &ticket, err);
     if (rc < 0)
         return rc;
     c->place = (uint64_t)ticket;
     return HF_BUSY;
 }
 
-static int extend(hf_embedded *s, hf_claim *c, const sight *seen,
-                  hf_error *err) {
-    if (!hf__db_writes(s->db))
-        return AGAIN;
-    c->token = seen->token;
-    c->place = HF_PLACE_HOLDS | (uint64_t)seen->row;
-    return hf__store_run_on_grant(s, HF_QUERY_renew, c, err);
+int hf__line_step_out(hf_embedded *s, const hf_claim *c, hf_error *err) {
+    return hf__store_run(s, HF_QUERY_leave, c, hf__place_ticket(c), err);
 }
 
-/* Behind every bell we look again: when the lease ends at the latest, and
- * within a second, for bells can be lost. */
-static hf_time look_again(const sight *seen) {
+hf_time hf__line_look_again(int64_t at_us) {
     hf_time soon = hf__now() + hf__jitter(LOOK_AGAIN);
 
-    return seen->held ? hf__sooner(soon, seen->until * 1000) : soon;
+    return at_us < soon / 1000 ? at_us * 1000 : soon;
 }
 
-/* By who is before us in the line, where we may have a place or not. */
-static int decide_among(hf_embedded *s, hf_claim *c, bool waits,
-                        const sight *seen, refusal *why, hf_error *err) {
-    int64_t ticket = INT64_MAX;
-    int placed, behind, late = 0;
+/* ---- asking ------------------------------------------------------------ */
 
-    placed = hf__store_ask_number(s, HF_QUERY_place, c, hf__place_ticket(c),
-                                  &ticket, err);
-    if (placed < 0)
-        return placed;
-    behind = nearest(s, c, ticket, &why->before, err);
-    if (behind == 1)
-        late = all_late(s, c, ticket, seen, err);
-    if (behind < 0 || behind == AGAIN)
-        return behind;
-    if (late < 0)
-        return late;
-    if (admitted(c, seen->held, behind && !late))
-        return hold(s, c, err);
-    if (!behind && !seen->kept)
-        why->before = seen->by;
-    c->ask_again = look_again(seen);
-    return placed || !waits ? HF_BUSY : join(s, c, err);
-}
-
-/* Holds, joins the line or refuses.  AGAIN: would have to write. */
-static int decide(hf_embedded *s, hf_claim *c, bool waits, refusal *why,
+static int decide(hf_embedded *s, hf_claim *c, bool waits, hf_refusal *why,
                   hf_error *err) {
-    sight seen;
-    int rc = look(s, c, &seen, err);
-
     memset(why, 0, sizeof *why);
-    if (rc == HF_OK && is_ours(s, c, &seen))
-        return extend(s, c, &seen, err);
-    if (rc == HF_OK)
-        rc = clear_dead(s, c, &seen, why, err);
-    return rc == HF_OK ? decide_among(s, c, waits, &seen, why, err) : rc;
+    return hf__is_alone(c) ? hf__alone_decide(s, c, waits, why, err) :
+                             hf__together_decide(s, c, waits, why, err);
 }
 
 static int decide_for_good(hf_embedded *s, hf_claim *c, bool waits,
-                           refusal *why, hf_error *err) {
+                           hf_refusal *why, hf_error *err) {
     uint64_t place = c->place;
-    int rc = hf__db_begin(s->db, err);
+    int rc = hf__store_begin(s, err);
 
     if (rc != HF_OK)
         return rc;
-    hf__store_tick(s); /* we may have waited for it */
-    rc = hf__db_end(s->db, decide(s, c, waits, why, err), err);
+    rc = hf__store_end(s, decide(s, c, waits, why, err), err);
     if (rc < 0)
         c->place = place;
-    else if (rc == HF_OK || waits)
-        s->introduced = true;
     return rc;
 }
 
-/* One question.  AGAIN: who was before us died as we looked. */
+/* One question.  AGAIN: somebody before us died as we looked.  Who was called
+ * and finds that another was faster calls those for whom there is room left. */
 static int ask(hf_embedded *s, hf_claim *c, bool waits, hf_error *err) {
-    bool must_write = waits && !hf__place_waits(c);
-    refusal why;
-    int rc = must_write ? AGAIN : decide(s, c, waits, &why, err);
+    bool stood = hf__place_waits(c), armed;
+    hf_refusal why;
+    int rc = waits && !stood ? HF_AGAIN : decide(s, c, waits, &why, err);
 
-    if (rc == AGAIN)
+    if (rc == HF_AGAIN)
         rc = decide_for_good(s, c, waits, &why, err);
     if (rc != HF_BUSY)
         return rc;
-    if (why.ring)
-        hf__line_ring(s, c, NULL);
-    if (why.before.known && !hf__wake_arm(s->wake, c, &why.before, 1))
-        return AGAIN;
-    return HF_BUSY;
+    armed = why.n == 0 || hf__wake_arm(s->wake, c, why.peers, why.n);
+    if (why.ring || (stood && !hf__is_alone(c)))
+        hf__line_ring(s, c);
+    return armed ? HF_BUSY : HF_AGAIN;
 }
 
 int hf__line_attempt(hf_embedded *s, hf_claim *c, bool waits, hf_error *err) {
@@ -299,41 +108,46 @@ int hf__line_attempt(hf_embedded *s, hf_claim *c, bool waits, hf_error *err) {
         rc = hf__wake_appear(s->wake, err);
     if (rc != HF_OK)
         return rc;
-    if (c->place == 0) {
-        rc = s->introduced ? take(s, c, false, err) :
-                             introduce_and_take(s, c, err);
+    if (c->place == 0 && hf__is_alone(c)) {
+        rc = hf__alone_take(s, c, err);
         if (rc != HF_BUSY)
             return rc;
     }
+    if (c->kind == HF_SPIN) /* hears nobody, stands in no line */
+        waits = false;
     for (int i = 0; i < 3; i++)
-        if ((rc = ask(s, c, waits, err)) != AGAIN)
+        if ((rc = ask(s, c, waits, err)) != HF_AGAIN)
             return rc;
     c->ask_again = hf__now(); /* they die faster than we can look */
     return HF_BUSY;
 }
 
-/* ---- leaving ----------------------------------------------------------- */
+/* ---- ringing ----------------------------------------------------------- */
 
-void hf__line_ring(hf_embedded *s, const hf_claim *c, const char *client) {
-    hf_error err;
-    hf_peer head;
-
-    if (client != NULL && hf__wake_ring(s->wake, client, c->kind, c->name, 0))
-        return;
-    while (hf__store_ask_peer(s, HF_QUERY_head, c, 0, &head, &err) > 0) {
-        if (hf__wake_lives(s->wake, &head)) {
-            hf__wake_ring(s->wake, head.client, c->kind, c->name, 0);
-            return;
-        }
-        if (hf__clients_bury(s, c, &head, &err) != HF_OK)
-            return; /* who is behind looks again by himself */
-    }
+/* Those who ask beside others of their process, who were refused, are called
+ * by their number; for the rest it is enough to wake whoever is next there. */
+static bool has_a_bell_of_its_own(hf_kind asked) {
+    return asked == HF_FAIR || hf__mode(asked) == HF_PERMITS;
 }
 
-/* If the name is free, those behind us may have waited for us. */
+bool hf__line_ring_one(hf_embedded *s, const hf_claim *c, const hf_peer *who,
+                       hf_kind asked, uint64_t owner) {
+    return hf__wake_ring(s->wake, who->client, hf_line_kind(asked), c->name,
+                         has_a_bell_of_its_own(asked) ? owner : 0);
+}
+
+void hf__line_ring(hf_embedded *s, const hf_claim *c) {
+    if (hf__is_alone(c))
+        hf__alone_ring(s, c);
+    else
+        hf__together_ring(s, c);
+}
+
+/* ---- leaving ----------------------------------------------------------- */
+
+/* Those behind us may have waited for us. */
 int hf__line_leave(hf_embedded *s, hf_claim *c, hf_error *err) {
-    sight seen;
-    int rc = hf__store_run(s, HF_QUERY_leave, c, hf__place_ticket(c), err);
+    int rc = hf__line_step_out(s, c, err);
 
     if (rc != HF_OK)
         return rc;
@@ -343,7 +157,35 @@ int hf__line_leave(hf_embedded *s, hf_claim *c, hf_error *err) {
                         "%s is no longer held: its lease ended or somebody "
                         "took it away",
                         c->name);
-    if (look(s, c, &seen, err) == HF_OK && !seen.held)
-        hf__line_ring(s, c, NULL);
+    hf__line_ring(s, c);
+    return HF_OK;
+}
+
+void hf__line_owner(const hf_peer *by, hf_kind asked, uint64_t owner,
+                    const void *nonce, size_t nonce_size, char *buf,
+                    size_t size) {
+    hf_claim c = {.kind = asked, .owner = owner};
+
+    if (nonce_size == sizeof c.nonce)
+        memcpy(c.nonce, nonce, sizeof c.nonce);
+    hf__owner_of(&c, by->client, buf, size);
+}
+
+int hf__line_force(hf_embedded *s, hf_claim *c, const char *whose,
+                   hf_error *err) {
+    int rc = hf__store_begin(s, err);
+
+    if (rc != HF_OK)
+        return rc;
+    rc = hf__is_alone(c) ? hf__alone_force(s, c, whose, err) :
+                           hf__together_force(s, c, whose, err);
+    rc = hf__store_end(s, rc, err);
+    if (rc < 0)
+        return rc;
+    if (rc == 0)
+        return hf__fail(err, HF_EFREE, "%s%s %s",
+                        whose != NULL ? whose : "nobody",
+                        whose != NULL ? " does not hold" : " holds", c->name);
+    hf__line_ring(s, c);
     return HF_OK;
 }

@@ -3,15 +3,16 @@
  * sqlite.c - the verbs of the embedded store: many processes, one host, one
  * file.
  *
- * A name is a row, and who waits for it is a line of rows, served in order
- * (line.c).  Clients ring each other and see each other die (wake.c), so that
- * nobody has to wait for a lease to end.
+ * A name is a row, and who waits for it is a line of rows (line.c): the lock
+ * has one holder, in that row (alone.c); readers, writers and leased permits
+ * are rows of their own (together.c); semaphores and latches are numbers
+ * (numbers.c).  Clients ring each other and see each other die (wake.c), so
+ * that nobody has to wait for a lease to end.
  *
  * Time in the file is CLOCK_BOOTTIME with the id of the boot, since nobody
  * survives a reboot; steps of the wall clock do not matter.  Tokens are never
  * below the wall clock, so that they still grow after a power loss that took
  * the last rows with it. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,9 @@
 #include "../../err.h"
 #include "clients.h"
 #include "line.h"
-#include "store.h"
+#include "list.h"
+#include "numbers.h"
+#include "view.h"
 
 enum { BATCH = 500 }; /* renewals in a transaction: others want to write too */
 
@@ -60,22 +63,29 @@ static int watch(hf_backend *be, const hf_claim *c, bool on, hf_time by,
 
 /* ---- renew ------------------------------------------------------------- */
 
+/* A claim without a token waits, and is asked for its place. */
 static int renew_one(hf_embedded *s, hf_claim *c, hf_error *err) {
-    int rc = hf__store_run_on_grant(s, HF_QUERY_renew, c, err);
+    hf_query query = hf__is_alone(c) ? HF_QUERY_renew : HF_QUERY_hold_renew;
+    int64_t ticket;
+    int rc;
 
+    if (c->token == 0) {
+        rc = hf__line_ticket(s, c, &ticket, err);
+        return rc < 0 ? rc : rc > 0 ? HF_OK : HF_ELOST;
+    }
+    rc = hf__store_run_on_grant(s, query, c, err);
     return rc == HF_OK && hf__db_changes(s->db) == 0 ? HF_ELOST : rc;
 }
 
 static int renew_batch(hf_embedded *s, hf_claim *const *claims, size_t n,
                        hf_error *err) {
-    int rc = hf__db_begin(s->db, err);
+    int rc = hf__store_begin(s, err);
 
     if (rc != HF_OK)
         return rc;
-    hf__store_tick(s);
     for (size_t i = 0; i < n && (rc == HF_OK || rc == HF_ELOST); i++)
         rc = claims[i]->result = renew_one(s, claims[i], err);
-    return hf__db_end(s->db, rc == HF_ELOST ? HF_OK : rc, err);
+    return hf__store_end(s, rc == HF_ELOST ? HF_OK : rc, err);
 }
 
 static int by_place(const void *a, const void *b) {
@@ -123,31 +133,28 @@ static int renew(hf_backend *be, hf_claim *const *claims, size_t n, hf_time by,
 
 /* ---- release ----------------------------------------------------------- */
 
+/* In a line where the order counts it matters since when nobody holds. */
 static int free_held(hf_embedded *s, hf_claim *c, hf_error *err) {
-    sqlite3_stmt *st = hf__store_query(s, HF_QUERY_free, c, 0, err);
-    char next[37];
-    int rc;
+    bool alone = hf__is_alone(c), waited_for = false;
+    int rc = hf__store_free(s, alone ? HF_QUERY_free : HF_QUERY_hold_free, c,
+                            &waited_for, err);
 
-    if (st == NULL)
-        return err->code;
-    hf__store_bind_grant(st, c);
-    rc = hf__db_step(s->db, st, err);
     if (rc < 0)
         return rc;
     if (rc == 0) /* perhaps it waits */
         return hf__line_leave(s, c, err);
-    hf__store_copy_text(st, 0, next, sizeof next);
-    rc = hf__db_finish(s->db, st, err);
-    if (rc != HF_OK)
-        return rc;
     c->place = 0;
-    if (next[0] != '\0')
-        hf__line_ring(s, c, next);
+    if (!waited_for)
+        return HF_OK;
+    if (!alone)
+        hf__store_run(s, HF_QUERY_freed, c, s->now, err);
+    hf__line_ring(s, c);
     return HF_OK;
 }
 
 static int keep(hf_embedded *s, hf_claim *c, hf_error *err) {
-    int rc = hf__store_run_on_grant(s, HF_QUERY_keep, c, err);
+    hf_query query = hf__is_alone(c) ? HF_QUERY_keep : HF_QUERY_hold_keep;
+    int rc = hf__store_run_on_grant(s, query, c, err);
 
     if (rc == HF_OK && hf__db_changes(s->db) == 0)
         return hf__line_leave(s, c, err);
@@ -156,45 +163,15 @@ static int keep(hf_embedded *s, hf_claim *c, hf_error *err) {
     return rc;
 }
 
-/* "client:owner", as the list shows it; false if it cannot be one. */
-static bool read_owner(const char *text, char client[37], uint64_t *owner) {
-    const char *colon = strrchr(text, ':');
-    char *end;
-
-    if (colon == NULL || colon - text > 36)
-        return false;
-    snprintf(client, 37, "%.*s", (int)(colon - text), text);
-    errno = 0;
-    *owner = strtoull(colon + 1, &end, 10);
-    return errno == 0 && end != colon + 1 && *end == '\0';
-}
-
-static int force(hf_embedded *s, hf_claim *c, const char *whose,
-                 hf_error *err) {
-    sqlite3_stmt *st = hf__store_query(s, HF_QUERY_force, c, 0, err);
-    char client[37] = "";
-    uint64_t owner = 0;
-    int rc;
-
-    if (st == NULL)
-        return err->code;
-    if (whose != NULL && !read_owner(whose, client, &owner))
-        return hf__fail(err, HF_EFREE, "%s does not hold %s", whose, c->name);
-    sqlite3_bind_int64(st, 3, (int64_t)owner);
-    sqlite3_bind_int64(st, 8, hf__world->wall_us());
-    if (whose != NULL)
-        sqlite3_bind_text(st, 9, client, -1, SQLITE_TRANSIENT);
-    else
-        sqlite3_bind_null(st, 9);
-    rc = hf__db_finish(s->db, st, err);
-    if (rc != HF_OK)
-        return rc;
-    if (hf__db_changes(s->db) == 0)
-        return hf__fail(err, HF_EFREE, "%s%s %s",
-                        whose != NULL ? whose : "nobody",
-                        whose != NULL ? " does not hold" : " holds", c->name);
-    hf__line_ring(s, c, NULL);
-    return HF_OK;
+static int let_go(hf_embedded *s, hf_claim *c, hf_how how, const char *whose,
+                  hf_error *err) {
+    if (how == HF_RELEASE_FORCED)
+        return hf__line_force(s, c, whose, err);
+    if (c->kind == HF_SEMAPHORE)
+        return hf__numbers_undo(s, c, err);
+    if (c->kind == HF_LATCH || hf__place_waits(c))
+        return hf__line_leave(s, c, err);
+    return how == HF_RELEASE_AFTER ? keep(s, c, err) : free_held(s, c, err);
 }
 
 static int release(hf_backend *be, hf_claim *c, hf_how how, const char *whose,
@@ -204,12 +181,7 @@ static int release(hf_backend *be, hf_claim *c, hf_how how, const char *whose,
 
     if (rc != HF_OK)
         return rc;
-    if (how == HF_RELEASE_FORCED)
-        rc = force(s, c, whose, err);
-    else if (hf__place_waits(c))
-        rc = hf__line_leave(s, c, err);
-    else
-        rc = how == HF_RELEASE_AFTER ? keep(s, c, err) : free_held(s, c, err);
+    rc = let_go(s, c, how, whose, err);
     hf__db_leave(s->db);
     return rc;
 }
@@ -219,22 +191,13 @@ static int release(hf_backend *be, hf_claim *c, hf_how how, const char *whose,
 static int count(hf_backend *be, hf_claim *c, hf_count_op op, int64_t *value,
                  hf_time by, hf_error *err) {
     hf_embedded *s = (hf_embedded *)be;
-    int64_t token = 0;
-    int rc;
+    int rc = hf__store_enter(s, by, err);
 
-    if (op != HF_COUNT_TOKEN)
-        return hf__fail(err, HF_ECANNOT,
-                        "the store %s has no semaphores and no latches",
-                        s->where);
-    rc = hf__store_enter(s, by, err);
     if (rc != HF_OK)
         return rc;
-    rc = hf__store_ask_number(s, HF_QUERY_token, c, 0, &token, err);
+    rc = hf__numbers_count(s, c, op, value, err);
     hf__db_leave(s->db);
-    if (rc < 0)
-        return rc;
-    *value = token;
-    return HF_OK;
+    return rc;
 }
 
 /* ---- who is there ------------------------------------------------------ */
@@ -255,16 +218,31 @@ static int announce(hf_backend *be, int lease_ms, hf_time by, hf_error *err) {
 
 static int list(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,
                 hf_time by, hf_error *err) {
-    return hf__clients_list((hf_embedded *)be, name, fn, arg, by, err);
+    return hf__list((hf_embedded *)be, name, fn, arg, by, err);
 }
 
 /* ---- the store itself -------------------------------------------------- */
 
 static unsigned can(const hf_backend *be, hf_kind kind) {
+    static const unsigned lock = HF_CAN_HOLD | HF_CAN_NOTICE;
+
     (void)be;
-    return kind == HF_LOCK ?
-               HF_CAN_HOLD | HF_CAN_ORDER | HF_CAN_WAKE | HF_CAN_NOTICE :
-               0;
+    switch (kind) {
+    case HF_LOCK:
+    case HF_FAIR:
+        return lock | HF_CAN_ORDER | HF_CAN_WAKE;
+    case HF_READ:
+    case HF_WRITE:
+    case HF_PERMIT:
+        return lock | HF_CAN_WAKE;
+    case HF_SPIN:
+        return lock;
+    case HF_SEMAPHORE:
+    case HF_LATCH:
+        return HF_CAN_HOLD | HF_CAN_WAKE;
+    default:
+        return 0;
+    }
 }
 
 static const char *where(const hf_backend *be) {
@@ -338,6 +316,7 @@ static void sqlite_close(hf_backend *be, bool forked) {
     hf__wake_close(s->wake, !gone, forked);
     if (s->db != NULL)
         hf__db_close(s->db, forked);
+    hf__view_free(s->view);
     hf__file_free(&s->file);
     free(s->where);
     free(s);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * list.h - who holds, who waits, and how much is left. */
+#ifndef HF_SQL_LIST_H
+#define HF_SQL_LIST_H
+
+#include "store.h"
+
+/* See hf_backend_ops.list. */
+int hf__list(hf_embedded *s, const char *name, hf_place_fn *fn, void *arg,
+             hf_time by, hf_error *err);
+
+#endif

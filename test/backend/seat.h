@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "claim.h"
 #include "identity.h"
 #include "support/dir.h"
 #include "support/process.h"
@@ -95,6 +96,17 @@ static inline hf_claim claim(const char *name) {
 
     return (hf_claim){
         .name = name, .kind = HF_LOCK, .owner = ++owners, .lease_ms = MINUTE};
+}
+
+/* The same of another kind; one permit, where it counts. */
+static inline hf_claim claim_of(hf_kind kind, const char *name) {
+    hf_claim c = claim(name);
+
+    c.kind = kind;
+    c.mode = hf__mode(kind);
+    c.permits = 1;
+    memcpy(c.nonce, &c.owner, sizeof c.owner);
+    return c;
 }
 
 static inline int attempt(seat *s, hf_claim *c, bool waits) {

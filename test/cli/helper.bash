@@ -119,6 +119,20 @@ on_redis() {
     export HOLDFAST_STORE=redis://127.0.0.1:$REDIS_PORT
 }
 
+# on_store: on the one that HF_TEST_STORE names: redis, or the embedded one.
+on_store() {
+    if [ "${HF_TEST_STORE:-sqlite}" = redis ]; then
+        on_redis
+    fi
+}
+
+# if_simple: --simple, where the store has it.
+if_simple() {
+    if [ "${HF_TEST_STORE:-sqlite}" = redis ]; then
+        echo --simple
+    fi
+}
+
 # holder NAME: a background command that holds the lock until it is killed.
 holder() {
     start "$HOLDFAST" run "$@" -- tail -f /dev/null

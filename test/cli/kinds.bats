@@ -9,10 +9,11 @@ load ../support/redis
 # ---- shared and exclusive ------------------------------------------------
 
 @test "two readers hold together, and a writer stays out" {
-    on_redis
+    on_store
     holder -s job
     first=$PID
     holder --shared job
+    second=$PID
     await has_holders job 2
     run -0 "$HOLDFAST" run -n -s job -- true
     run -75 "$HOLDFAST" run -n -x job -- touch ran
@@ -24,27 +25,28 @@ load ../support/redis
     kill -TERM "$first"
     ended "$first"
     [ ! -e ran ]
-    kill -TERM "${STARTED[2]}"
+    kill -TERM "$second"
     ended "$writer"
     [ "$status" -eq 0 ]
     [ -e ran ]
 }
 
 @test "a writer keeps readers and writers out" {
-    on_redis
+    on_store
     holder -x job
+    writer=$PID
     run -75 "$HOLDFAST" run -n -s job -- touch ran
     run -75 "$HOLDFAST" run -n --exclusive job -- touch ran
     [ ! -e ran ]
     start "$HOLDFAST" run -w 20s -s job -- touch ran
-    kill -TERM "${STARTED[1]}"
+    kill -TERM "$writer"
     ended "$PID"
     [ "$status" -eq 0 ]
     [ -e ran ]
 }
 
 @test "with --writers-first readers stay behind a writer that waits" {
-    on_redis
+    on_store
     holder -s job
     reader=$PID
     start "$HOLDFAST" run -x --writers-first job -- touch ran
@@ -59,7 +61,7 @@ load ../support/redis
 }
 
 @test "a signal ends the wait of a writer and of a reader" {
-    on_redis
+    on_store
     holder -x job
     for letter in -s -x; do
         : >err
@@ -74,7 +76,7 @@ load ../support/redis
 }
 
 @test "a reader inside a reader shares, a writer inside it fails fast" {
-    on_redis
+    on_store
     run -0 "$HOLDFAST" run -s job -- "$HOLDFAST" run -s job -- sh -c \
         'echo "$HOLDFAST_HELD"'
     [ "$output" = job:job ]
@@ -85,7 +87,7 @@ load ../support/redis
 }
 
 @test "a reader inside a reader does not wait for a writer that waits" {
-    on_redis
+    on_store
     start "$HOLDFAST" run -s --writers-first job -- sh -c '
         until [ -e go ]; do :; done
         exec "$0" run -w 20s -s --writers-first job -- touch ran' "$HOLDFAST"
@@ -102,7 +104,7 @@ load ../support/redis
 }
 
 @test "wait -s ends when only readers hold, wait when nobody does" {
-    on_redis
+    on_store
     holder -x job
     run -75 "$HOLDFAST" wait -n -s job
     kill -TERM "$PID"
@@ -116,12 +118,14 @@ load ../support/redis
 # ---- fair ----------------------------------------------------------------
 
 @test "a fair lock is given first come, first served" {
-    on_redis
+    on_store
     holder --fair job
     first=$PID
+    waiters=()
     for i in 1 2 3; do
         start "$HOLDFAST" run --fair --why "waiter $i" job -- \
             sh -c "echo $i >>order"
+        waiters+=("$PID")
         await has_waiters job "$i"
         await is_known job "waiter $i"
     done
@@ -130,7 +134,7 @@ load ../support/redis
     [[ $output == *"1. "*"waiter 1"*"2. "*"waiter 2"*"3. "*"waiter 3"* ]]
     run -75 "$HOLDFAST" run -n --fair job -- true
     kill -TERM "$first"
-    for pid in "${STARTED[@]:2}"; do
+    for pid in "${waiters[@]}"; do
         ended "$pid"
         [ "$status" -eq 0 ]
     done
@@ -138,7 +142,7 @@ load ../support/redis
 }
 
 @test "a fair waiter that is told to leave leaves the line" {
-    on_redis
+    on_store
     holder --fair job
     start "$HOLDFAST" run --fair job -- touch ran
     await has_waiters job 1
@@ -152,24 +156,24 @@ load ../support/redis
 # ---- permits -------------------------------------------------------------
 
 @test "no more than --limit hold at a time" {
-    on_redis
+    on_store
     holder --limit 2 job
+    first=$PID
     holder --limit 2 job
     await has_holders job 2
     run -75 "$HOLDFAST" run -n --limit 2 job -- touch ran
     contains "$output" "'job' has 0 permits free"
     [ ! -e ran ]
     start "$HOLDFAST" run --limit 2 job -- touch ran
-    kill -TERM "${STARTED[1]}"
+    kill -TERM "$first"
     ended "$PID"
     [ "$status" -eq 0 ]
     [ -e ran ]
 }
 
 @test "--permits takes several together" {
-    on_redis
+    on_store
     holder --permits 2 --limit 3 job
-    await has_holders job 2
     run -75 "$HOLDFAST" run -n --permits 2 job -- true
     contains "$output" "'job' has 1 permit free"
     run -0 "$HOLDFAST" run -n --permits 1 job -- true
@@ -180,7 +184,7 @@ load ../support/redis
 }
 
 @test "the first --limit counts, and without any there are no permits" {
-    on_redis
+    on_store
     run -0 "$HOLDFAST" run --limit 1 job -- true
     run -75 "$HOLDFAST" run -n --permits 2 --limit 5 job -- true
     run -75 "$HOLDFAST" run -n --permits 1 other -- true
@@ -188,7 +192,7 @@ load ../support/redis
 }
 
 @test "the permit of a killed holder returns" {
-    on_redis
+    on_store
     holder --limit 1 --lease 600ms job
     run -75 "$HOLDFAST" run -n --permits 1 job -- true
     kill -KILL "$PID"
@@ -196,7 +200,7 @@ load ../support/redis
 }
 
 @test "a signal ends the wait for permits" {
-    on_redis
+    on_store
     holder --limit 1 job
     start "$HOLDFAST" run --verbose --limit 1 job -- touch ran
     await says "waiting for 'job', 0 permits free"
@@ -207,14 +211,15 @@ load ../support/redis
 }
 
 @test "wait --permits ends when so many are free" {
-    on_redis
+    on_store
     run -75 "$HOLDFAST" wait -n --permits 1 job
     holder --limit 2 job
+    first=$PID
     run -0 "$HOLDFAST" wait -n --permits 1 job
     run -75 "$HOLDFAST" wait -w 50ms --permits 2 job
     contains "$output" "1 permit free"
     start "$HOLDFAST" wait --permits 2 job
-    kill -TERM "${STARTED[1]}"
+    kill -TERM "$first"
     ended "$PID"
     [ "$status" -eq 0 ]
 }
@@ -222,8 +227,8 @@ load ../support/redis
 # ---- all of them ---------------------------------------------------------
 
 @test "the command is told the name and the token of every kind" {
-    on_redis
-    for option in -s -x --fair --limit=2 --simple; do
+    on_store
+    for option in -s -x --fair --limit=2 $(if_simple); do
         run -0 "$HOLDFAST" run "$option" "job$option" -- sh -c '
             [ "$HOLDFAST_LOCK" = "$0" ] && [ "$HOLDFAST_TOKEN" -gt 0 ] &&
                 [ -n "$HOLDFAST_OWNER" ]' "job$option"
@@ -231,8 +236,8 @@ load ../support/redis
 }
 
 @test "the command finds its owner as show has it" {
-    on_redis
-    for option in -s -x --fair --simple --limit=1; do
+    on_store
+    for option in -s -x --fair --limit=1 $(if_simple); do
         run -0 "$HOLDFAST" run "$option" "job$option" -- sh -c '
             "$0" show --json "$HOLDFAST_LOCK" |
                 grep -q "\"owner\":\"$HOLDFAST_OWNER\""' "$HOLDFAST"
@@ -240,7 +245,7 @@ load ../support/redis
 }
 
 @test "a lease of every kind is kept up, and a stolen one stops the command" {
-    on_redis
+    on_store
     for option in -s -x --fair --limit=1; do
         name=job$option
         start "$HOLDFAST" run --lease 600ms --json-status 5 "$option" \
@@ -257,7 +262,7 @@ load ../support/redis
 }
 
 @test "hold holds every kind" {
-    on_redis
+    on_store
     mkfifo in
     "$HOLDFAST" hold --json --permits 2 --limit 2 job <in >held 2>>err 3>&- &
     pid=$!
@@ -276,7 +281,7 @@ load ../support/redis
 }
 
 @test "--at-least and --at-most work for every kind" {
-    on_redis
+    on_store
     for option in -x --fair --limit=1; do
         name=job$option
         "$HOLDFAST" run "$option" --at-least 30s "$name" -- true
@@ -290,23 +295,10 @@ load ../support/redis
     run -0 "$HOLDFAST" run -n -s pages -- true
 }
 
-@test "the embedded store says which kinds it has not" {
-    run -78 "$HOLDFAST" run -s job -- touch ran
-    contains "$output" "locks.db has no read lock"
-    run -78 "$HOLDFAST" run -x job -- touch ran
-    contains "$output" "has no write lock"
-    run -78 "$HOLDFAST" run --fair job -- touch ran
-    contains "$output" "has no fair lock"
-    run -78 "$HOLDFAST" run --limit 2 job -- touch ran
-    contains "$output" "has no leased permit"
+@test "the embedded store says which kind it has not" {
     run -78 "$HOLDFAST" run --simple job -- touch ran
-    contains "$output" "has no simple lock"
-    run -78 "$HOLDFAST" hold -s job </dev/null
-    run -78 "$HOLDFAST" sem set job 3
-    contains "$output" "has no semaphore"
-    run -78 "$HOLDFAST" sem acquire job
-    run -78 "$HOLDFAST" latch wait job
-    contains "$output" "has no latch"
+    contains "$output" "locks.db has no simple lock"
+    run -78 "$HOLDFAST" hold --simple job </dev/null
     [ ! -e ran ]
 }
 

@@ -121,14 +121,16 @@ load ../support/redis
     run -0 "$HOLDFAST" run --simple plain -- true
 }
 
-@test "on Redis: show and ls tell readers and writers" {
-    on_redis
+@test "show and ls tell readers and writers" {
+    on_store
     holder -s job
+    readers=("$PID")
     holder -s job
+    readers+=("$PID")
     await has_holders job 2
     start "$HOLDFAST" run -x --writers-first --why "to write" job -- true
     await has_waiters job 1
-    for pid in "${STARTED[@]:1}"; do
+    for pid in "${readers[@]}" "$PID"; do
         await is_known job "pid $pid"
     done
     run -0 "$HOLDFAST" show job
@@ -147,8 +149,8 @@ load ../support/redis
     [ "$(field "$json" locks.0.holders.1.kind)" = read ]
 }
 
-@test "on Redis: show and ls tell a semaphore's numbers and its permits" {
-    on_redis
+@test "show and ls tell a semaphore's numbers and its permits" {
+    on_store
     holder --limit 3 api
     run -0 "$HOLDFAST" show api
     contains "$output" "api (semaphore)"
@@ -170,8 +172,8 @@ load ../support/redis
     [ "$(field "$("$HOLDFAST" show --json pool)" state)" = held ]
 }
 
-@test "on Redis: show tells a latch while somebody waits for it" {
-    on_redis
+@test "show tells a latch while somebody waits for it" {
+    on_store
     "$HOLDFAST" latch set gate 2
     start "$HOLDFAST" latch wait --verbose gate
     await says "waiting for 'gate'"
@@ -184,9 +186,9 @@ load ../support/redis
     [ "$(field "$json" count)" = 2 ]
 }
 
-@test "on Redis: steal takes a write lock, a fair lock and a simple lock" {
-    on_redis
-    for option in -x --fair --simple; do
+@test "steal takes a write lock, a fair lock and a simple lock" {
+    on_store
+    for option in -x --fair $(if_simple); do
         name=job$option
         holder --lease 600ms "$option" "$name"
         run -0 "$HOLDFAST" steal --yes "$name"
@@ -197,8 +199,8 @@ load ../support/redis
     done
 }
 
-@test "on Redis: of several holders steal wants to know which" {
-    on_redis
+@test "of several holders steal wants to know which" {
+    on_store
     holder --lease 600ms -s job
     first=$PID
     holder --lease 600ms -s job
@@ -215,8 +217,8 @@ load ../support/redis
     is_held job
 }
 
-@test "on Redis: steal takes one permit by its id, and its number is free" {
-    on_redis
+@test "steal takes one permit by its id, and its number is free" {
+    on_store
     holder --lease 600ms --limit 2 api
     first=$PID
     owner=$(field "$("$HOLDFAST" show --json api)" holder.owner)

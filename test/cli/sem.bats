@@ -9,7 +9,7 @@ load ../support/redis
 # ---- sem -----------------------------------------------------------------
 
 @test "sem: permits are set once, taken and given back" {
-    on_redis
+    on_store
     run -0 "$HOLDFAST" sem set api 3
     [ -z "$output" ]
     run -75 "$HOLDFAST" sem set api 5
@@ -31,7 +31,7 @@ load ../support/redis
 }
 
 @test "sem: their number is changed, drained, deleted" {
-    on_redis
+    on_store
     "$HOLDFAST" sem set api 3
     run -0 "$HOLDFAST" sem add api 2
     [ "$("$HOLDFAST" sem count api)" = 5 ]
@@ -50,7 +50,7 @@ load ../support/redis
 }
 
 @test "sem: leased permits count as such, and resize counts them in" {
-    on_redis
+    on_store
     holder --permits 2 --limit 3 api
     json=$("$HOLDFAST" sem count --json api)
     [ "$(field "$json" name)" = api ]
@@ -63,7 +63,7 @@ load ../support/redis
 }
 
 @test "sem: a waiter gets what another one gives" {
-    on_redis
+    on_store
     "$HOLDFAST" sem set api 0
     start "$HOLDFAST" sem acquire --verbose api 2
     await says "waiting for 'api', 0 permits free"
@@ -76,7 +76,7 @@ load ../support/redis
 }
 
 @test "sem: a signal ends the wait, and takes nothing" {
-    on_redis
+    on_store
     "$HOLDFAST" sem set api 1
     start "$HOLDFAST" sem acquire --verbose api 2
     await says "waiting for 'api'"
@@ -87,7 +87,7 @@ load ../support/redis
 }
 
 @test "sem: --ttl lets it vanish" {
-    on_redis
+    on_store
     "$HOLDFAST" sem set --ttl 300ms api 1
     [ "$("$HOLDFAST" sem count api)" = 1 ]
     vanished() { [ "$("$HOLDFAST" sem count api)" = 0 ]; }
@@ -96,15 +96,17 @@ load ../support/redis
 }
 
 @test "sem: five jobs share two permits, never more at a time" {
-    on_redis
+    on_store
     "$HOLDFAST" sem set api 2
     mkdir inside
+    jobs=()
     for _ in 1 2 3 4 5; do
         start sh -c '"$0" sem acquire api || exit
             touch inside/$$; ls inside | wc -l >>seen; rm inside/$$
             "$0" sem release api' "$HOLDFAST"
+        jobs+=("$PID")
     done
-    for pid in "${STARTED[@]:1}"; do
+    for pid in "${jobs[@]}"; do
         ended "$pid"
         [ "$status" -eq 0 ]
     done
@@ -150,7 +152,7 @@ load ../support/redis
 # ---- latch ---------------------------------------------------------------
 
 @test "latch: it opens when it was counted down" {
-    on_redis
+    on_store
     run -0 "$HOLDFAST" latch wait -n gate
     run -0 "$HOLDFAST" latch set gate 2
     run -75 "$HOLDFAST" latch set gate 3
@@ -171,14 +173,14 @@ load ../support/redis
 }
 
 @test "latch: the time allowed runs out with 75, -E changes it" {
-    on_redis
+    on_store
     "$HOLDFAST" latch set gate 1
     run -75 "$HOLDFAST" latch wait -w 50ms gate
     run -9 "$HOLDFAST" latch wait -w 50ms -E 9 gate
 }
 
 @test "sem and latch: on a terminal one line shows the number" {
-    on_redis
+    on_store
     "$HOLDFAST" latch set gate 2
     run -75 python3 "$SUPPORT/terminal.py" "$HOLDFAST" latch wait -w 600ms gate
     contains "$output" "for 'gate', closed, 2 to count down"
@@ -189,7 +191,7 @@ load ../support/redis
 }
 
 @test "latch: a signal ends the wait" {
-    on_redis
+    on_store
     "$HOLDFAST" latch set gate 1
     start "$HOLDFAST" latch wait --verbose gate
     await says "waiting for 'gate'"
@@ -199,7 +201,7 @@ load ../support/redis
 }
 
 @test "latch: deleting it lets everyone through" {
-    on_redis
+    on_store
     "$HOLDFAST" latch set gate 5
     start "$HOLDFAST" latch wait --verbose gate
     await says "waiting for 'gate'"

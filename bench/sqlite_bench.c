@@ -26,13 +26,13 @@ enum { REPEATS = 5, PAIRS = 20000, WARM_UP = 500 };
 
 static const char take_sql[] =
     "INSERT INTO lock (name, kind, owner, client, boot, until, since, kept,"
-    "                  token)"
-    "SELECT ?2, ?1, ?3, ?4, ?5, ?7, ?6, 0, ?8"
+    "                  token, asked)"
+    "SELECT ?2, ?1, ?3, ?4, ?5, ?7, ?6, 0, ?8, ?10"
     " WHERE NOT EXISTS (SELECT 1 FROM wait WHERE name = ?2 AND kind = ?1)"
     "    ON CONFLICT (name, kind) DO UPDATE"
     "   SET owner = excluded.owner, client = excluded.client,"
     "       boot = excluded.boot, until = excluded.until,"
-    "       since = excluded.since, kept = 0,"
+    "       since = excluded.since, kept = 0, asked = excluded.asked,"
     "       token = max(token + 1, excluded.token)"
     " WHERE until <= ?6 OR boot <> ?5 "
     "RETURNING token, id";
@@ -43,8 +43,7 @@ static const char free_sql[] =
     "                           WHERE name = ?2 AND kind = ?1))"
     "   AND owner = ?3 AND client = ?4 AND until > ?6 AND boot = ?5"
     "   AND NOT kept "
-    "RETURNING (SELECT client FROM wait WHERE name = ?2 AND kind = ?1"
-    "            ORDER BY ticket LIMIT 1)";
+    "RETURNING EXISTS (SELECT 1 FROM wait WHERE name = ?2 AND kind = ?1)";
 
 static const char tables_sql[] =
     "PRAGMA page_size = 1024;"
@@ -54,7 +53,8 @@ static const char tables_sql[] =
     "    kind INTEGER NOT NULL, owner INTEGER NOT NULL, client TEXT NOT NULL,"
     "    boot INTEGER NOT NULL, until INTEGER NOT NULL,"
     "    since INTEGER NOT NULL, kept INTEGER NOT NULL,"
-    "    token INTEGER NOT NULL, UNIQUE (name, kind));"
+    "    token INTEGER NOT NULL, asked INTEGER NOT NULL,"
+    "    UNIQUE (name, kind));"
     "CREATE TABLE wait (name TEXT, kind INTEGER, ticket INTEGER, client TEXT,"
     "    PRIMARY KEY (name, kind, ticket)) WITHOUT ROWID;";
 
@@ -106,6 +106,7 @@ static void bare_step(bare *b, sqlite3_stmt *st) {
     sqlite3_bind_int64(st, 6, at);
     sqlite3_bind_int64(st, 7, at + 30000000);
     sqlite3_bind_int64(st, 8, clock_us(CLOCK_REALTIME));
+    sqlite3_bind_int64(st, 10, 0);
     if (st == b->free)
         sqlite3_bind_int64(st, 9, b->row);
     if (sqlite3_step(st) != SQLITE_ROW)

@@ -273,7 +273,8 @@ static void tell_guarantees(hf_fact_fn *fn, void *arg) {
     fn(arg, HF_WARN, "reach",
        "locks exclude the processes of this host only; for several hosts use "
        "a server, such as redis://");
-    fn(arg, HF_GOOD, "order", "first come, first served");
+    fn(arg, HF_GOOD, "order",
+       "first come, first served, for locks and fair locks");
     fn(arg, HF_GOOD, "death",
        "a killed holder is noticed at once, without waiting for its lease");
     fn(arg, HF_GOOD, "token",

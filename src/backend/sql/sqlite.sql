@@ -74,7 +74,7 @@ CREATE TABLE hf_hold (
     permits INTEGER NOT NULL,
     nonce   BLOB    NOT NULL
 );
-CREATE INDEX hf_hold_line ON hf_hold (name, kind, client, owner);
+CREATE INDEX hf_hold_line ON hf_hold (name, kind);
 -- A semaphore that is set, its leased permits counted in, or a latch.
 CREATE TABLE hf_number (
     name    TEXT    NOT NULL,

@@ -18,7 +18,7 @@
 #include "err.h"
 
 enum {
-    ANSWER_MS = 50,       /* what a question gets, however late it is asked */
+    ANSWER_MS = 200,      /* what a question gets, however late it is asked */
     FIRST_RETRY_MS = 20,  /* to a store in trouble, doubling */
     LAST_RETRY_MS = 1000, /* up to this */
     LOOK_AGAIN_MS = 5000, /* the longest sleep between two questions */

@@ -9,7 +9,8 @@
 #                no store
 #   stores       know backend.h and the claim, but no part of the core above
 #                them, and not each other; table, trace and fault are the
-#                exceptions that hold stores
+#                exceptions that hold stores.  What several stores share is a
+#                folder of its own: line (zookeeper, etcd), net (redis, etcd)
 #   claim        knows only the public headers
 #
 # One rule a line: files (a pattern), verdict, headers (a pattern) by path from
@@ -33,9 +34,21 @@ src/backend/*            deny   src/keeper.h
 src/backend/*            deny   cli/*
 src/backend/redis/*      allow  src/backend/redis/*
 src/backend/sql/*        allow  src/backend/sql/*
+src/backend/zookeeper/*  allow  src/backend/zookeeper/*
+src/backend/etcd/*       allow  src/backend/etcd/*
+src/backend/line/*       allow  src/backend/line/*
+src/backend/zookeeper/*  allow  src/backend/line/*
+src/backend/etcd/*       allow  src/backend/line/*
+src/backend/net/*        allow  src/backend/net/*
+src/backend/redis/*      allow  src/backend/net/*
+src/backend/etcd/*       allow  src/backend/net/*
 src/backend/*/*          deny   src/backend/*
 src/backend/*            deny   src/backend/redis/*
 src/backend/*            deny   src/backend/sql/*
+src/backend/*            deny   src/backend/zookeeper/*
+src/backend/*            deny   src/backend/etcd/*
+src/backend/*            deny   src/backend/line/*
+src/backend/*            deny   src/backend/net/*
 src/backend/memory.c     deny   src/backend/*
 src/lock.*               deny   src/backend/*
 src/semaphore.*          deny   src/backend/*
@@ -109,15 +122,21 @@ self_test() {
     tree=$(mktemp -d)
     trap 'rm -rf "$tree"' EXIT
     cd "$tree"
-    mkdir -p include/holdfast src/backend/sql src/backend/redis cli
+    mkdir -p include/holdfast src/backend/sql src/backend/redis cli \
+        src/backend/line src/backend/net src/backend/zookeeper src/backend/etcd
     touch include/holdfast.h src/claim.h src/client.h src/lock.h cli/options.h \
         src/waiters.h src/keeper.h src/world.h src/backend/table.h \
-        src/backend/redis/conn.h src/backend/sql/wake.h
+        src/backend/redis/conn.h src/backend/sql/wake.h \
+        src/backend/line/port.h src/backend/net/tls.h \
+        src/backend/zookeeper/handle.h src/backend/etcd/link.h
     echo '#include "../holdfast.h"' >include/holdfast/backend.h
     printf '#include <holdfast.h>\n#include "options.h"\n' >cli/main.c
     printf '#include "claim.h"\n#include "client.h"\n' >src/lock.c
     printf '#include "backend/table.h"\n' >src/client.c
-    echo '#include "conn.h"' >src/backend/redis/redis.c
+    printf '#include "conn.h"\n#include "../net/tls.h"\n' \
+        >src/backend/redis/redis.c
+    printf '#include "link.h"\n#include "../line/port.h"\n' \
+        >src/backend/etcd/etcd.c
     check || { echo "self-test: the right tree was refused" && exit 1; }
 
     while read -r file header; do
@@ -141,6 +160,15 @@ src/backend/redis/redis.c ../../waiters.h
 src/backend/redis/redis.c ../sql/wake.h
 src/backend/sql/sqlite.c ../../keeper.h
 src/backend/sql/sqlite.c ../redis/conn.h
+src/backend/sql/sqlite.c ../line/port.h
+src/backend/redis/redis.c ../line/port.h
+src/backend/etcd/etcd.c ../zookeeper/handle.h
+src/backend/etcd/etcd.c ../redis/conn.h
+src/backend/zookeeper/zookeeper.c ../etcd/link.h
+src/backend/zookeeper/zookeeper.c ../net/tls.h
+src/backend/line/line.c ../etcd/link.h
+src/backend/net/tls.c ../redis/conn.h
+src/backend/memory.c line/port.h
 include/holdfast.h ../src/claim.h
 WRONG
     echo "self-test: every wrong include was found"

@@ -7,19 +7,14 @@
 #include "address.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "../../err.h"
-#include "../../world.h"
+#include "../net/secret.h"
 
-enum { PASSWORD_MAX = 4096, DEFAULT_PORT = 6379 };
-
-static const hf_time LOOK_UP = 50 * HF_MS;
+enum { DEFAULT_PORT = 6379 };
 
 /* Copies a string that may be absent.  False: out of memory. */
 static bool copy(char **ret, const char *text) {
@@ -48,65 +43,14 @@ static int set_db(hf_address *a, const char *text, hf_error *err) {
     return HF_OK;
 }
 
-static int set_verify(hf_address *a, const char *text, hf_error *err) {
-    static const char *const words[] = {"full", "ca", "none"};
-
-    if (!text)
-        return HF_OK;
-    for (int i = 0; i < 3; i++)
-        if (strcmp(text, words[i]) == 0) {
-            a->tls_verify = (hf_verify)i;
-            return HF_OK;
-        }
-    return hf__fail(err, HF_EURI, "tls_verify=%s: say full, ca or none", text);
-}
-
-/* Reads at most PASSWORD_MAX - 1 bytes.  Whoever may read the file may use the
- * password, so it must not be everybody.  The length, or HF_EAUTH. */
-static ssize_t slurp(char *text, const char *path, hf_error *err) {
-    struct stat st;
-    ssize_t size = -1;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    if (fd >= 0 && fstat(fd, &st) == 0)
-        size = read(fd, text, PASSWORD_MAX);
-    if (size < 0)
-        size = hf__fail(err, HF_EAUTH, "cannot read password_file %s: %s", path,
-                        strerror(errno));
-    else if (st.st_mode & (S_IROTH | S_IWOTH))
-        size = hf__fail(err, HF_EAUTH,
-                        "password_file %s is open to everybody: chmod 600 it",
-                        path);
-    else if (size == PASSWORD_MAX)
-        size = hf__fail(err, HF_EAUTH, "password_file %s is too long", path);
-    if (fd >= 0)
-        close(fd);
-    return size;
-}
-
-/* The file's first line. */
-static int read_password(hf_address *a, const char *path, hf_error *err) {
-    char text[PASSWORD_MAX];
-    ssize_t size = slurp(text, path, err);
-    int rc = HF_OK;
-
-    if (size < 0)
-        return HF_EAUTH;
-    text[size] = '\0';
-    text[strcspn(text, "\r\n")] = '\0';
-    if (!copy(&a->password, text))
-        rc = hf__fail_plain(err, HF_ENO_MEMORY);
-    explicit_bzero(text, sizeof text);
-    return rc;
-}
-
 static int set_credentials(hf_address *a, const hf_uri *uri, hf_error *err) {
     const char *file = hf_uri_get(uri, "password_file");
     const char *password = uri->password;
 
     if (!password && file)
-        return copy(&a->user, uri->user) ? read_password(a, file, err) :
-                                           hf__fail_plain(err, HF_ENO_MEMORY);
+        return copy(&a->user, uri->user) ?
+                   hf__secret_read(&a->password, file, err) :
+                   hf__fail_plain(err, HF_ENO_MEMORY);
     if (!password)
         password = secure_getenv("REDISCLI_AUTH");
     if (!password && uri->user)
@@ -118,15 +62,7 @@ static int set_credentials(hf_address *a, const hf_uri *uri, hf_error *err) {
 
 static int set_tls(hf_address *a, const hf_uri *uri, hf_error *err) {
     a->tls = uri->tls;
-    if (!copy(&a->tls_ca, hf_uri_get(uri, "tls_ca")) ||
-        !copy(&a->tls_cert, hf_uri_get(uri, "tls_cert")) ||
-        !copy(&a->tls_key, hf_uri_get(uri, "tls_key")) ||
-        !copy(&a->tls_server_name, hf_uri_get(uri, "tls_server_name")))
-        return hf__fail_plain(err, HF_ENO_MEMORY);
-    if (!a->tls && (a->tls_ca || a->tls_cert || a->tls_key))
-        return hf__fail(err, HF_EURI,
-                        "tls_ parameters without TLS: write rediss://");
-    return set_verify(a, hf_uri_get(uri, "tls_verify"), err);
+    return hf__tls_rules_read(&a->rules, uri, "rediss://", err);
 }
 
 static int set_place(hf_address *a, const hf_uri *uri, size_t i,
@@ -198,14 +134,11 @@ int hf__address_at(hf_address **ret, const hf_address *like, const char *host,
     a->port = port;
     a->db = like->db;
     a->tls = like->tls;
-    a->tls_verify = like->tls_verify;
     if (!copy(&a->host, host) || !copy(&a->user, like->user) ||
-        !copy(&a->password, like->password) ||
-        !copy(&a->tls_ca, like->tls_ca) ||
-        !copy(&a->tls_cert, like->tls_cert) ||
-        !copy(&a->tls_key, like->tls_key) ||
-        !copy(&a->tls_server_name, like->tls_server_name))
+        !copy(&a->password, like->password))
         rc = hf__fail_plain(err, HF_ENO_MEMORY);
+    if (rc == HF_OK)
+        rc = hf__tls_rules_copy(&a->rules, &like->rules, err);
     if (rc == HF_OK)
         rc = set_where(a, err);
     if (rc == HF_OK)
@@ -215,32 +148,24 @@ int hf__address_at(hf_address **ret, const hf_address *like, const char *host,
     return rc;
 }
 
-bool hf__address_wait(const hf_address *a, int fd, short events, hf_time by) {
-    struct pollfd pfd = {.fd = fd, .events = events};
+int hf__address_tls(hf_tls **ret, const hf_address *a, hf_error *err) {
+    const hf_tls_peer peer = {.rules = &a->rules,
+                              .where = a->where,
+                              .host = a->host,
+                              .plain = "redis://",
+                              .given_up = a->given_up};
 
-    for (;;) {
-        hf_time until = a->given_up ? hf__now() + LOOK_UP : HF_NEVER;
-
-        if (hf__world->poll(&pfd, 1, hf__sooner(by, until)) > 0)
-            return true;
-        if (hf__now() >= by || (a->given_up && atomic_load(a->given_up)))
-            return false;
-    }
+    return hf__tls_new(ret, &peer, err);
 }
 
 void hf__address_free(hf_address *a) {
     if (!a)
         return;
-    if (a->password)
-        explicit_bzero(a->password, strlen(a->password));
     free(a->host);
     free(a->socket);
     free(a->user);
-    free(a->password);
-    free(a->tls_ca);
-    free(a->tls_cert);
-    free(a->tls_key);
-    free(a->tls_server_name);
+    hf__secret_free(a->password);
+    hf__tls_rules_clear(&a->rules);
     free(a->where);
     free(a);
 }

@@ -5,15 +5,7 @@
 #ifndef HF_REDIS_ADDRESS_H
 #define HF_REDIS_ADDRESS_H
 
-#include <stdatomic.h>
-
-#include "../../../include/holdfast/backend.h"
-
-typedef enum hf_verify {
-    HF_VERIFY_FULL, /* the chain, and the name or IP in the certificate */
-    HF_VERIFY_CA,   /* the chain only                                   */
-    HF_VERIFY_NONE
-} hf_verify;
+#include "../net/tls.h"
 
 /* Strings are NULL where nothing was given. */
 typedef struct hf_address {
@@ -23,9 +15,8 @@ typedef struct hf_address {
     int db;
     char *user, *password;
     bool tls;
-    char *tls_ca, *tls_cert, *tls_key, *tls_server_name;
-    hf_verify tls_verify;
-    char *where; /* all of it as a URI, without the password */
+    hf_tls_rules rules; /* of TLS */
+    char *where;        /* all of it as a URI, without the password */
 
     /* Once true, nobody goes on connecting there: another server has taken
      * its place.  Lent; NULL: that cannot be. */
@@ -43,8 +34,7 @@ int hf__address_at(hf_address **ret, const hf_address *like, const char *host,
                    int port, hf_error *err);
 void hf__address_free(hf_address *a);
 
-/* Waits for a socket on which we connect.  False: `by` has come, or the
- * address was given up. */
-bool hf__address_wait(const hf_address *a, int fd, short events, hf_time by);
+/* What the TLS connections to the address share; lives no longer than it. */
+int hf__address_tls(hf_tls **ret, const hf_address *a, hf_error *err);
 
 #endif

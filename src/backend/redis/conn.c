@@ -4,8 +4,6 @@
 #include "conn.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,41 +11,13 @@
 
 #include "../../err.h"
 #include "../../world.h"
+#include "../net/dial.h"
 #include "reply.h"
-#include "resolve.h"
 
 /* More in one reply, or more elements in it, is not for us. */
 enum { REPLY_MAX = 64 << 20, ELEMENTS_MAX = 1 << 20 };
 
 /* ---- reaching the server ----------------------------------------------- */
-
-/* Waits until the connection stands.  0 or an errno. */
-static int settle(const hf_address *a, int fd, hf_time by) {
-    int why = 0;
-    socklen_t size = sizeof why;
-
-    if (!hf__address_wait(a, fd, POLLOUT, by))
-        return hf__now() >= by ? ETIMEDOUT : ECANCELED;
-    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &size) < 0)
-        return errno;
-    return why;
-}
-
-static int reach(const hf_address *a, const struct sockaddr *addr,
-                 socklen_t len, hf_time by, int *why) {
-    int fd = hf__world->dial(addr, len);
-
-    if (fd < 0) {
-        *why = errno;
-        return -1;
-    }
-    *why = settle(a, fd, by);
-    if (*why) {
-        hf__world->close(fd);
-        return -1;
-    }
-    return fd;
-}
 
 static int reach_socket(const hf_address *a, hf_time by, hf_error *err) {
     struct sockaddr_un sun = {.sun_family = AF_UNIX};
@@ -57,28 +27,10 @@ static int reach_socket(const hf_address *a, hf_time by, hf_error *err) {
         return hf__fail(err, HF_EURI, "the path of the socket is too long: %s",
                         a->socket);
     strcpy(sun.sun_path, a->socket);
-    fd = reach(a, (struct sockaddr *)&sun, sizeof sun, by, &why);
+    fd = hf__net_reach((struct sockaddr *)&sun, sizeof sun, by, a->given_up,
+                       &why);
     if (fd < 0)
         return hf__fail(err, HF_EDOWN, "%s: %s", a->where, strerror(why));
-    return fd;
-}
-
-/* Each address in turn; one that is silent leaves time for the others. */
-static int reach_host(const hf_address *a, hf_time by, hf_error *err) {
-    struct addrinfo *all, *ai;
-    int fd = -1, why = 0, one = 1, left = 0;
-
-    if (hf__resolve(&all, a->host, a->port, by, err) < 0)
-        return err->code;
-    for (ai = all; ai; ai = ai->ai_next)
-        left++;
-    for (ai = all; ai && fd < 0; ai = ai->ai_next, left--)
-        fd = reach(a, ai->ai_addr, ai->ai_addrlen,
-                   hf__now() + (by - hf__now()) / left, &why);
-    freeaddrinfo(all);
-    if (fd < 0)
-        return hf__fail(err, HF_EDOWN, "%s: %s", a->where, strerror(why));
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     return fd;
 }
 
@@ -151,10 +103,12 @@ static hf_conn *conn_new(const hf_address *a, int fd) {
 
 int hf__conn_open(hf_conn **ret, const hf_address *a, hf_tls *tls, hf_time by,
                   hf_error *err) {
-    int fd = a->socket ? reach_socket(a, by, err) : reach_host(a, by, err);
     hf_conn *conn;
-    int rc = HF_OK;
+    int fd, rc = HF_OK;
 
+    fd = a->socket ?
+             reach_socket(a, by, err) :
+             hf__net_dial(a->host, a->port, a->where, by, a->given_up, err);
     if (fd < 0)
         return fd;
     conn = conn_new(a, fd);
@@ -264,6 +218,10 @@ int hf__conn_wait(hf_conn *conn, short events, hf_time by) {
 
 /* ---- errands ----------------------------------------------------------- */
 
+static bool await(const hf_conn *conn, short events, hf_time by) {
+    return hf__net_wait(conn->fd, events, by, conn->address->given_up);
+}
+
 /* Even when sending failed: a server that turns us away says why first. */
 static int read_replies(hf_conn *conn, redisReply **replies, size_t n,
                         size_t *got, hf_time by) {
@@ -276,7 +234,7 @@ static int read_replies(hf_conn *conn, redisReply **replies, size_t n,
             rc = hf__conn_fill(conn);
         if (rc < 0)
             return -1;
-        if (rc == 0 && !hf__address_wait(conn->address, conn->fd, POLLIN, by)) {
+        if (rc == 0 && !await(conn, POLLIN, by)) {
             snprintf(conn->why, sizeof conn->why, "no answer in time");
             return -1;
         }
@@ -285,12 +243,10 @@ static int read_replies(hf_conn *conn, redisReply **replies, size_t n,
 }
 
 static int send_all(hf_conn *conn, const char *bytes, size_t size, hf_time by) {
-    const hf_address *a = conn->address;
-
     while (size > 0) {
         ssize_t n = hf__conn_send(conn, bytes, size);
 
-        if (n < 0 || (n == 0 && !hf__address_wait(a, conn->fd, POLLOUT, by)))
+        if (n < 0 || (n == 0 && !await(conn, POLLOUT, by)))
             return -1;
         bytes += n;
         size -= (size_t)n;

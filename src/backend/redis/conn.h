@@ -11,7 +11,7 @@
 #include <hiredis/hiredis.h>
 #include <pthread.h>
 
-#include "tls.h"
+#include "address.h"
 
 typedef struct hf_conn {
     const hf_address *address;

@@ -213,9 +213,9 @@ static void transport(sight *s) {
     else if (!a->tls)
         SAY(HF_FACT, "transport",
             "plain text: fine within a host or a trusted network");
-    else if (a->tls_verify == HF_VERIFY_FULL)
+    else if (a->rules.verify == HF_VERIFY_FULL)
         SAY(HF_GOOD, "transport", "TLS, certificate and name verified");
-    else if (a->tls_verify == HF_VERIFY_CA)
+    else if (a->rules.verify == HF_VERIFY_CA)
         SAY(HF_WARN, "transport",
             "TLS, but the name in the certificate is not checked; take "
             "tls_verify out of the address");

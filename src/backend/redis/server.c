@@ -16,7 +16,7 @@ int hf__target_init(hf_target *t, hf_address *address, hf_error *err) {
 
     *t = (hf_target){.address = address};
     if (address->tls)
-        rc = hf__tls_new(&t->tls, address, err);
+        rc = hf__address_tls(&t->tls, address, err);
     if (rc != HF_OK)
         hf__target_clear(t);
     return rc;

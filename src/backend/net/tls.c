@@ -19,13 +19,69 @@
 
 #include "../../err.h"
 #include "../../world.h"
+#include "dial.h"
 
 struct hf_tls {
-    const hf_address *address;
+    hf_tls_peer peer;
     SSL_CTX *ctx;
     BIO_METHOD *method;
     atomic_bool worked; /* some handshake succeeded: it does speak TLS */
 };
+
+/* ---- the rules --------------------------------------------------------- */
+
+/* Copies a string that may be absent.  False: out of memory. */
+static bool copy(char **ret, const char *text) {
+    *ret = text ? strdup(text) : NULL;
+    return *ret || !text;
+}
+
+static int set_verify(hf_tls_rules *r, const char *text, hf_error *err) {
+    static const char *const words[] = {"full", "ca", "none"};
+
+    if (!text)
+        return HF_OK;
+    for (int i = 0; i < 3; i++)
+        if (strcmp(text, words[i]) == 0) {
+            r->verify = (hf_verify)i;
+            return HF_OK;
+        }
+    return hf__fail(err, HF_EURI, "tls_verify=%s: say full, ca or none", text);
+}
+
+int hf__tls_rules_read(hf_tls_rules *r, const hf_uri *uri, const char *secure,
+                       hf_error *err) {
+    const char *ca = hf_uri_get(uri, "tls_ca");
+    const char *cert = hf_uri_get(uri, "tls_cert");
+    const char *key = hf_uri_get(uri, "tls_key");
+    const char *name = hf_uri_get(uri, "tls_server_name");
+
+    *r = (hf_tls_rules){0};
+    if (!copy(&r->ca, ca) || !copy(&r->cert, cert) || !copy(&r->key, key) ||
+        !copy(&r->server_name, name))
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    if (!uri->tls && (ca || cert || key))
+        return hf__fail(err, HF_EURI, "tls_ parameters without TLS: write %s",
+                        secure);
+    return set_verify(r, hf_uri_get(uri, "tls_verify"), err);
+}
+
+int hf__tls_rules_copy(hf_tls_rules *r, const hf_tls_rules *from,
+                       hf_error *err) {
+    *r = (hf_tls_rules){.verify = from->verify};
+    if (copy(&r->ca, from->ca) && copy(&r->cert, from->cert) &&
+        copy(&r->key, from->key) && copy(&r->server_name, from->server_name))
+        return HF_OK;
+    return hf__fail_plain(err, HF_ENO_MEMORY);
+}
+
+void hf__tls_rules_clear(hf_tls_rules *r) {
+    free(r->ca);
+    free(r->cert);
+    free(r->key);
+    free(r->server_name);
+    *r = (hf_tls_rules){0};
+}
 
 /* ---- the BIO ----------------------------------------------------------- */
 
@@ -89,18 +145,18 @@ static const char *reason(void) {
     return text ? text : "no reason given";
 }
 
-static const char *server_name(const hf_address *a) {
-    return a->tls_server_name ? a->tls_server_name : a->host;
+static const char *server_name(const hf_tls_peer *p) {
+    return p->rules->server_name ? p->rules->server_name : p->host;
 }
 
-static int bad_certificate(hf_error *err, const hf_address *a, long verdict) {
+static int bad_certificate(hf_error *err, const hf_tls_peer *p, long verdict) {
     switch (verdict) {
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
         return hf__fail(err, HF_ETLS,
                         "%s: its certificate is for another name than %s: "
                         "give tls_server_name=NAME",
-                        a->where, server_name(a));
+                        p->where, server_name(p));
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
@@ -109,74 +165,74 @@ static int bad_certificate(hf_error *err, const hf_address *a, long verdict) {
         return hf__fail(err, HF_ETLS,
                         "%s: its certificate comes from an unknown CA (%s): "
                         "give tls_ca=FILE",
-                        a->where, X509_verify_cert_error_string(verdict));
+                        p->where, X509_verify_cert_error_string(verdict));
     default:
         return hf__fail(err, HF_ETLS, "%s: its certificate is refused: %s",
-                        a->where, X509_verify_cert_error_string(verdict));
+                        p->where, X509_verify_cert_error_string(verdict));
     }
 }
 
 static int handshake_failed(hf_error *err, hf_tls *tls, SSL *ssl) {
-    const hf_address *a = tls->address;
+    const hf_tls_peer *p = &tls->peer;
     long verdict = SSL_get_verify_result(ssl);
     unsigned long code = ERR_peek_error();
 
-    if (a->tls_verify != HF_VERIFY_NONE && verdict != X509_V_OK) {
+    if (p->rules->verify != HF_VERIFY_NONE && verdict != X509_V_OK) {
         ERR_clear_error();
-        return bad_certificate(err, a, verdict);
+        return bad_certificate(err, p, verdict);
     }
     if (ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER) {
         ERR_clear_error();
         return hf__fail(err, HF_ETLS,
-                        "%s: the server speaks plain text: write redis://",
-                        a->where);
+                        "%s: the server speaks plain text: write %s", p->where,
+                        p->plain);
     }
     if (!code && atomic_load(&tls->worked))
         return hf__fail(err, HF_EDOWN, "%s: closed during the TLS handshake",
-                        a->where);
-    return hf__fail(err, HF_ETLS, "%s: the TLS handshake failed: %s", a->where,
+                        p->where);
+    return hf__fail(err, HF_ETLS, "%s: the TLS handshake failed: %s", p->where,
                     reason());
 }
 
 /* A plain-text server waits for the rest of what it takes for a command. */
 static int handshake_slow(hf_error *err, hf_tls *tls) {
-    const atomic_bool *given_up = tls->address->given_up;
+    const atomic_bool *given_up = tls->peer.given_up;
 
     if (atomic_load(&tls->worked) || (given_up && atomic_load(given_up)))
         return hf__fail(err, HF_EDOWN, "%s: no answer to the TLS handshake",
-                        tls->address->where);
+                        tls->peer.where);
     return hf__fail(err, HF_ETLS,
                     "%s: no answer to the TLS handshake; if the server speaks "
-                    "plain text write redis://",
-                    tls->address->where);
+                    "plain text write %s",
+                    tls->peer.where, tls->peer.plain);
 }
 
 /* ---- the shared part --------------------------------------------------- */
 
-static int load_ca(SSL_CTX *ctx, const hf_address *a, hf_error *err) {
+static int load_ca(SSL_CTX *ctx, const hf_tls_rules *r, hf_error *err) {
     struct stat st;
     bool is_dir;
 
-    if (a->tls_verify == HF_VERIFY_NONE)
+    if (r->verify == HF_VERIFY_NONE)
         return HF_OK;
     SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
-    is_dir = a->tls_ca && stat(a->tls_ca, &st) == 0 && S_ISDIR(st.st_mode);
-    if (!a->tls_ca ? SSL_CTX_set_default_verify_paths(ctx) :
-        is_dir     ? SSL_CTX_load_verify_locations(ctx, NULL, a->tls_ca) :
-                     SSL_CTX_load_verify_locations(ctx, a->tls_ca, NULL))
+    is_dir = r->ca && stat(r->ca, &st) == 0 && S_ISDIR(st.st_mode);
+    if (!r->ca ? SSL_CTX_set_default_verify_paths(ctx) :
+        is_dir ? SSL_CTX_load_verify_locations(ctx, NULL, r->ca) :
+                 SSL_CTX_load_verify_locations(ctx, r->ca, NULL))
         return HF_OK;
     return hf__fail(err, HF_ETLS, "tls_ca %s cannot be read: %s",
-                    a->tls_ca ? a->tls_ca : "(default)", reason());
+                    r->ca ? r->ca : "(default)", reason());
 }
 
-static int load_own(SSL_CTX *ctx, const hf_address *a, hf_error *err) {
-    const char *key = a->tls_key ? a->tls_key : a->tls_cert;
+static int load_own(SSL_CTX *ctx, const hf_tls_rules *r, hf_error *err) {
+    const char *key = r->key ? r->key : r->cert;
 
-    if (!a->tls_cert)
+    if (!r->cert)
         return HF_OK;
-    if (SSL_CTX_use_certificate_chain_file(ctx, a->tls_cert) != 1)
-        return hf__fail(err, HF_ETLS, "tls_cert %s cannot be used: %s",
-                        a->tls_cert, reason());
+    if (SSL_CTX_use_certificate_chain_file(ctx, r->cert) != 1)
+        return hf__fail(err, HF_ETLS, "tls_cert %s cannot be used: %s", r->cert,
+                        reason());
     if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1)
         return hf__fail(err, HF_ETLS, "tls_key %s cannot be used: %s", key,
                         reason());
@@ -187,6 +243,21 @@ static int load_own(SSL_CTX *ctx, const hf_address *a, hf_error *err) {
 static int no_pass_phrase(char *buf, int size, int writing, void *arg) {
     (void)buf, (void)size, (void)writing, (void)arg;
     return 0;
+}
+
+/* The list that ALPN wants: a length and the name. */
+static int offer(hf_tls *tls, hf_error *err) {
+    const char *name = tls->peer.alpn;
+    unsigned char list[32];
+    size_t size = name ? strlen(name) : 0;
+
+    if (!name)
+        return HF_OK;
+    list[0] = (unsigned char)size;
+    memcpy(list + 1, name, size);
+    if (SSL_CTX_set_alpn_protos(tls->ctx, list, (unsigned)size + 1) == 0)
+        return HF_OK;
+    return hf__fail(err, HF_ETLS, "OpenSSL cannot be used: %s", reason());
 }
 
 static int set_up(hf_tls *tls, hf_error *err) {
@@ -201,17 +272,19 @@ static int set_up(hf_tls *tls, hf_error *err) {
     SSL_CTX_set_mode(tls->ctx, SSL_MODE_ENABLE_PARTIAL_WRITE |
                                    SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_default_passwd_cb(tls->ctx, no_pass_phrase);
-    rc = load_ca(tls->ctx, tls->address, err);
-    return rc == HF_OK ? load_own(tls->ctx, tls->address, err) : rc;
+    rc = load_ca(tls->ctx, tls->peer.rules, err);
+    if (rc == HF_OK)
+        rc = load_own(tls->ctx, tls->peer.rules, err);
+    return rc == HF_OK ? offer(tls, err) : rc;
 }
 
-int hf__tls_new(hf_tls **ret, const hf_address *a, hf_error *err) {
+int hf__tls_new(hf_tls **ret, const hf_tls_peer *peer, hf_error *err) {
     hf_tls *tls = calloc(1, sizeof *tls);
     int rc;
 
     if (!tls)
         return hf__fail_plain(err, HF_ENO_MEMORY);
-    tls->address = a;
+    tls->peer = *peer;
     ERR_clear_error();
     rc = set_up(tls, err);
     if (rc == HF_OK)
@@ -233,8 +306,8 @@ void hf__tls_free(hf_tls *tls) {
 
 /* Whom we expect.  Names go into the greeting too, so that a server with many
  * certificates picks the right one; for addresses that is not allowed. */
-static bool expect(SSL *ssl, const hf_address *a) {
-    const char *name = server_name(a);
+static bool expect(SSL *ssl, const hf_tls_peer *p) {
+    const char *name = server_name(p);
     unsigned char ip[16];
     bool is_ip;
 
@@ -244,7 +317,7 @@ static bool expect(SSL *ssl, const hf_address *a) {
         inet_pton(AF_INET, name, ip) == 1 || inet_pton(AF_INET6, name, ip) == 1;
     if (!is_ip && !SSL_set_tlsext_host_name(ssl, name))
         return false;
-    if (a->tls_verify != HF_VERIFY_FULL)
+    if (p->rules->verify != HF_VERIFY_FULL)
         return true;
     SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     return is_ip ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) :
@@ -255,7 +328,7 @@ static SSL *attach(hf_tls *tls, int fd) {
     SSL *ssl = SSL_new(tls->ctx);
     BIO *bio = BIO_new(tls->method);
 
-    if (!ssl || !bio || !expect(ssl, tls->address)) {
+    if (!ssl || !bio || !expect(ssl, &tls->peer)) {
         SSL_free(ssl);
         BIO_free(bio);
         return NULL;
@@ -276,11 +349,25 @@ static int shake(hf_tls *tls, SSL *ssl, int fd, hf_time by, hf_error *err) {
         want = SSL_get_error(ssl, rc);
         if (want != SSL_ERROR_WANT_READ && want != SSL_ERROR_WANT_WRITE)
             return handshake_failed(err, tls, ssl);
-        if (!hf__address_wait(tls->address, fd,
-                              want == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT,
-                              by))
+        if (!hf__net_wait(fd, want == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT,
+                          by, tls->peer.given_up))
             return handshake_slow(err, tls);
     }
+}
+
+/* The server may know TLS and not our protocol. */
+static int agreed(hf_tls *tls, const SSL *ssl, hf_error *err) {
+    const char *wanted = tls->peer.alpn;
+    const unsigned char *got;
+    unsigned size;
+
+    if (!wanted)
+        return HF_OK;
+    SSL_get0_alpn_selected(ssl, &got, &size);
+    if (size == strlen(wanted) && memcmp(got, wanted, size) == 0)
+        return HF_OK;
+    return hf__fail(err, HF_ETLS, "%s: the server does not speak %s by TLS",
+                    tls->peer.where, wanted);
 }
 
 int hf__tls_connect(SSL **ret, hf_tls *tls, int fd, hf_time by, hf_error *err) {
@@ -289,8 +376,10 @@ int hf__tls_connect(SSL **ret, hf_tls *tls, int fd, hf_time by, hf_error *err) {
 
     if (!ssl)
         return hf__fail(err, HF_ETLS, "%s: OpenSSL refuses: %s",
-                        tls->address->where, reason());
+                        tls->peer.where, reason());
     rc = shake(tls, ssl, fd, by, err);
+    if (rc == HF_OK)
+        rc = agreed(tls, ssl, err);
     if (rc != HF_OK) {
         SSL_free(ssl);
         return rc;

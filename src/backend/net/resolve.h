@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * resolve.h - host names to addresses, with a deadline. */
-#ifndef HF_REDIS_RESOLVE_H
-#define HF_REDIS_RESOLVE_H
+#ifndef HF_NET_RESOLVE_H
+#define HF_NET_RESOLVE_H
 
 #include <netdb.h>
 

@@ -9,10 +9,12 @@ install(FILES include/holdfast/backend.h
 install(TARGETS holdfast holdfast_static EXPORT holdfast
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-if(TARGET holdfast_redis)
-    install(TARGETS holdfast_redis
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/holdfast)
-endif()
+foreach(store ${hf_modules})
+    if(TARGET holdfast_${store})
+        install(TARGETS holdfast_${store}
+            LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/holdfast)
+    endif()
+endforeach()
 if(TARGET holdfast_command)
     install(TARGETS holdfast_command
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -29,6 +31,13 @@ if(HF_SQLITE)
 endif()
 if(HF_REDIS)
     string(APPEND HF_REQUIRES " hiredis openssl")
+endif()
+if(HF_ETCD)
+    string(APPEND HF_REQUIRES " libnghttp2 openssl")
+endif()
+set(HF_LIBS_PRIVATE "")
+if(HF_ZOOKEEPER)
+    string(APPEND HF_LIBS_PRIVATE " -lzookeeper_mt")
 endif()
 configure_file(cmake/holdfast.pc.in holdfast.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc

@@ -4,9 +4,11 @@
 #
 # A store that needs a client library sets HF_<STORE>, and <STORE>_LIBRARIES
 # and <STORE>_INCLUDE_DIRS as pkg-config knows them.
+set(hf_modules redis zookeeper etcd)
+
 function(hf_say store text)
     string(LENGTH "${store}" width)
-    math(EXPR pad "7 - ${width}")
+    math(EXPR pad "9 - ${width}")
     string(REPEAT " " ${pad} spaces)
     message("holdfast: store ${store}${spaces} ${text}")
 endfunction()
@@ -30,4 +32,30 @@ if(HIREDIS_FOUND AND OPENSSL_FOUND)
 else()
     set(HF_REDIS OFF)
     hf_say(redis "not built: install libhiredis-dev and libssl-dev")
+endif()
+
+# Its package brings no file for pkg-config.
+find_path(ZOOKEEPER_INCLUDE_DIRS zookeeper/zookeeper.h)
+find_library(ZOOKEEPER_LIBRARIES zookeeper_mt)
+mark_as_advanced(ZOOKEEPER_INCLUDE_DIRS ZOOKEEPER_LIBRARIES)
+if(ZOOKEEPER_INCLUDE_DIRS AND ZOOKEEPER_LIBRARIES)
+    set(HF_ZOOKEEPER ON)
+    file(STRINGS ${ZOOKEEPER_INCLUDE_DIRS}/zookeeper/zookeeper_version.h version
+        REGEX "ZOO_VERSION \"")
+    string(REGEX REPLACE ".*\"(.*)\".*" "\\1" version "${version}")
+    hf_say(zookeeper "built (libzookeeper_mt ${version})")
+else()
+    set(HF_ZOOKEEPER OFF)
+    hf_say(zookeeper "not built: install libzookeeper-mt-dev")
+endif()
+
+pkg_check_modules(NGHTTP2 QUIET libnghttp2>=1.30)
+if(NGHTTP2_FOUND AND OPENSSL_FOUND)
+    set(HF_ETCD ON)
+    set(ETCD_LIBRARIES ${NGHTTP2_LIBRARIES} ${OPENSSL_LIBRARIES})
+    set(ETCD_INCLUDE_DIRS ${NGHTTP2_INCLUDE_DIRS} ${OPENSSL_INCLUDE_DIRS})
+    hf_say(etcd "built (nghttp2 ${NGHTTP2_VERSION}, OpenSSL ${OPENSSL_VERSION})")
+else()
+    set(HF_ETCD OFF)
+    hf_say(etcd "not built: install libnghttp2-dev and libssl-dev")
 endif()

@@ -11,14 +11,16 @@ set -eu
 # package, the command it brings (- for none), what we want it for
 build_needs() {
     cat <<'LIST'
-gcc             gcc           compiles
-libc6-dev       -             headers of the C library
-cmake           cmake         configures the build
-ninja-build     ninja         runs the build
-pkg-config      pkg-config    finds the stores' libraries
-libsqlite3-dev  -             the embedded store
-libhiredis-dev  -             the redis store
-libssl-dev      -             TLS for the redis store
+gcc                  gcc           compiles
+libc6-dev            -             headers of the C library
+cmake                cmake         configures the build
+ninja-build          ninja         runs the build
+pkg-config           pkg-config    finds the stores' libraries
+libsqlite3-dev       -             the embedded store
+libhiredis-dev       -             the redis store
+libssl-dev           -             TLS for the redis and etcd stores
+libzookeeper-mt-dev  -             the zookeeper store
+libnghttp2-dev       -             the etcd store
 LIST
 }
 
@@ -29,9 +31,14 @@ libcmocka-dev            -             unit tests
 bats                     bats          tests of the command
 redis-server             redis-server  private servers for the tests
 redis-tools              redis-cli     looks at them from outside
+zookeeper                -             likewise
+etcd-server              etcd          likewise
+etcd-client              etcdctl       locks that it shares with us
 zlib1g-dev               -             asked for by a static link of sqlite
 python3-redis            -             shares its locks with ours in a test
-openjdk-17-jdk-headless  javac         runs Redisson, which does so too
+python3-kazoo            -             likewise, on ZooKeeper
+libcurator-recipes-java  -             likewise, from Java
+openjdk-17-jdk-headless  javac         runs it, and Redisson, which does so too
 maven                    mvn           fetches Redisson
 spin                     spin          checks the models
 openssl                  openssl       certificates for the tests of TLS
@@ -92,10 +99,14 @@ install_script='
         tail -n 20 $log >&2
         exit 1
     }
-    case " $* " in *" redis-server "*)
-        update-rc.d redis-server disable >/dev/null 2>&1 || :
-        systemctl disable redis-server >/dev/null 2>&1 || :
-    esac
+    for server in redis-server etcd-server zookeeper; do
+        case " $* " in *" $server "*)
+            service=${server%-server}
+            [ $server != redis-server ] || service=$server
+            update-rc.d $service disable >/dev/null 2>&1 || :
+            systemctl disable $service >/dev/null 2>&1 || :
+        esac
+    done
 '
 
 case ${1-} in

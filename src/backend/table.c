@@ -22,6 +22,12 @@ extern const hf_backend_ops hf__sqlite_ops;
 #ifdef HF_WITH_REDIS
 extern const hf_backend_ops hf__redis_ops;
 #endif
+#ifdef HF_WITH_ZOOKEEPER
+extern const hf_backend_ops hf__zookeeper_ops;
+#endif
+#ifdef HF_WITH_ETCD
+extern const hf_backend_ops hf__etcd_ops;
+#endif
 
 typedef struct store {
     const char *scheme;
@@ -40,6 +46,16 @@ typedef struct store {
 #else
 #define REDIS NULL
 #endif
+#ifdef HF_WITH_ZOOKEEPER
+#define ZOOKEEPER &hf__zookeeper_ops
+#else
+#define ZOOKEEPER NULL
+#endif
+#ifdef HF_WITH_ETCD
+#define ETCD &hf__etcd_ops
+#else
+#define ETCD NULL
+#endif
 
 static const store stores[] = {
     {"memory", &hf__memory_ops, NULL, NULL},
@@ -49,6 +65,8 @@ static const store stores[] = {
     {"redis+sentinel", REDIS, "redis", "the module holdfast-redis"},
     {"redis+cluster", REDIS, "redis", "the module holdfast-redis"},
     {"redlock", REDIS, "redis", "the module holdfast-redis"},
+    {"zk", ZOOKEEPER, "zookeeper", "the module holdfast-zookeeper"},
+    {"etcd", ETCD, "etcd", "the module holdfast-etcd"},
 };
 
 enum { N_STORES = sizeof stores / sizeof stores[0] };
@@ -110,8 +128,10 @@ int hf__table_find(const hf_backend_ops **ret, const char *scheme,
 
 const char *hf_stores(void) {
 #ifdef HF_WITH_SQLITE
-    return "sqlite redis redis+unix redis+sentinel redis+cluster redlock memory";
+    return "sqlite redis redis+unix redis+sentinel redis+cluster redlock zk "
+           "etcd memory";
 #else
-    return "redis redis+unix redis+sentinel redis+cluster redlock memory";
+    return "redis redis+unix redis+sentinel redis+cluster redlock zk etcd "
+           "memory";
 #endif
 }

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rights.c - what a user of etcd must be allowed: to read and write the keys
+ * that begin with the prefix, and nothing else.  Leases need no rights. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../err.h"
+#include "etcd.h"
+
+/* In single quotes for a shell. */
+static void quote(FILE *f, const char *text) {
+    fputc('\'', f);
+    for (; *text; text++)
+        if (*text == '\'')
+            fputs("'\\''", f);
+        else
+            fputc(*text, f);
+    fputc('\'', f);
+}
+
+static char *write_rule(const char *prefix, const char *name) {
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+
+    if (!f)
+        return NULL;
+    fputs("etcdctl role grant-permission holdfast --prefix=true readwrite ", f);
+    if (*prefix || *name) {
+        char both[HF_PREFIX_MAX + 2 + HF_NAME_MAX + 1];
+
+        snprintf(both, sizeof both, "%s%s", prefix, name);
+        quote(f, both);
+    } else {
+        fputs("\"\"", f);
+    }
+    if (fclose(f) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+int hf__etcd_rights(hf_port *p, const char *prefix, hf_rule_fn *fn, void *arg,
+                    hf_time by, hf_error *err) {
+    hf_etcd *e = hf__etcd_of(p);
+    char *text;
+
+    (void)by;
+    if (strlen(prefix) > HF_NAME_MAX)
+        return hf__fail(err, HF_ENAME, "the prefix is too long");
+    text = write_rule(e->prefix, prefix);
+    if (!text)
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    fn(arg,
+       &(hf_rule){"etcd", text,
+                  "once, by root; before it `etcdctl role add holdfast`, and "
+                  "after it `etcdctl user add holdfast` and `etcdctl user "
+                  "grant-role holdfast holdfast`\n"
+                  "opens the keys that begin so, all kinds of locks of those "
+                  "names; leases and watches need no more\n"});
+    free(text);
+    return HF_OK;
+}

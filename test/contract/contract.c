@@ -43,6 +43,11 @@ int hf_contract_end(void **state) {
     return 0;
 }
 
+int hf_contract_believed(int lease_ms) {
+    int session_ms = hf_contract_under_test.session_ms;
+    return session_ms != 0 && session_ms < lease_ms ? session_ms : lease_ms;
+}
+
 hf_client *hf_contract_open(const hf_options *options) {
     return hf_test_open(hf_contract_uri, options);
 }

@@ -348,7 +348,7 @@ static void use_a_client(void) {
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     hf_expect(HF_OK, hf_lock_try(c, ERR));
     assert_false(hf_test_is_told(a));
-    hf_expect(HF_ETIMEOUT, hf_lock_acquire(b, 100, ERR));
+    hf_expect(HF_ETIMEOUT, hf_lock_acquire(b, 300, ERR));
     hf_test_clear();
 }
 

@@ -483,6 +483,7 @@ void a_member_lost_while_another_is_waited_for_ends_it(void **state) {
     trio other = somebody_else();
     hf_expect(HF_OK, hf_lock_try(other.c, ERR));
     hf_test_begin(&waiter, all, HF_FOREVER);
+    hf_test_eventually(hf_test_holders(other.client, "b2") == 1, HF_TEST_LONG);
     hf_expect(HF_OK, hf_lock_force_release(other.a, NULL, ERR));
     hf_test_eventually(hf_test_is_told(a), HF_TEST_LONG);
     assert_false(hf_test_is_told(all)); /* there was no whole to lose */
@@ -617,7 +618,9 @@ void extend_and_release_after_are_for_all_members(void **state) {
     hf_expect(HF_OK, hf_lock_try(t.all, ERR));
     assert_in_range(hf_lock_remaining_ms(t.all), 1, 5000);
     hf_expect(HF_OK, hf_lock_extend(t.all, 60000, ERR));
-    assert_in_range(hf_lock_remaining_ms(t.all), 5001, 60000);
+    int longest = hf_contract_believed(60000);
+    assert_in_range(hf_lock_remaining_ms(t.all), longest < 60000 ? 1 : 5001,
+                    longest);
     refused(HF_EUSAGE, hf_lock_extend(t.all, 1, ERR), "short");
     refused(HF_EUSAGE, hf_lock_release_after(t.all, -1, ERR), "negative");
     int64_t began = hf_test_now_ms();

@@ -34,7 +34,7 @@ void permits_that_nobody_set_cannot_be_leased(void **state) {
     hf_lock *a = lease_of(PERMITS(1));
     assert_true(counts_are(sem, 0, 0));
     hf_expect(HF_BUSY, hf_lock_try(a, ERR));
-    hf_expect(HF_ETIMEOUT, hf_lock_acquire(a, 50, ERR));
+    hf_expect(HF_ETIMEOUT, hf_lock_acquire(a, 300, ERR));
     hf_expect(HF_OK, hf_semaphore_set(sem, 1, 0, ERR));
     hf_expect(HF_OK, hf_lock_try(a, ERR));
 }

@@ -35,7 +35,7 @@ static void discard(void) {
     X(a_crowd_of_readers_and_writers_keeps_to_the_rule)                        \
     X(fifty_readers_are_kept_alive_and_leave_cleanly)                          \
     X(waiters_of_several_clients_enter_in_the_order_they_came)                 \
-    X(five_hundred_threads_get_through_a_fair_lock_in_order)                   \
+    X(hundreds_of_threads_get_through_a_fair_lock_in_order)                    \
     X(waiters_are_woken_by_permits_without_polling)                            \
     X(three_permits_let_three_in_and_lose_no_wake_up)                          \
     X(a_waiter_enters_when_a_permits_lease_ends)                               \

@@ -108,7 +108,10 @@ void a_writer_may_read_and_others_may_not(void **state) {
     sides a = open_sides(), b = open_sides();
     hf_expect(HF_OK, hf_lock_try(a.write, ERR));
     hf_expect(HF_OK, hf_lock_try(a.read, ERR));
-    assert_true(hf_lock_token(a.read) > hf_lock_token(a.write));
+    if (hf_contract_under_test.shares_token)
+        assert_true(hf_lock_token(a.read) == hf_lock_token(a.write));
+    else
+        assert_true(hf_lock_token(a.read) > hf_lock_token(a.write));
     hf_expect(HF_BUSY, hf_lock_try(b.read, ERR));
     hf_expect(HF_BUSY, hf_lock_try(b.write, ERR));
     assert_int_equal(hf_test_elsewhere(hf_lock_try, a.read), HF_BUSY);
@@ -337,26 +340,34 @@ void fifty_readers_are_kept_alive_and_leave_cleanly(void **state) {
 
 /* ---- who is first ------------------------------------------------------ */
 
-void readers_pass_a_waiting_writer(void **state) {
-    (void)state;
-    hf_test_thread writer;
-    sides a = open_sides(), b = open_sides(), w = open_sides();
-    hf_expect(HF_OK, hf_lock_try(a.read, ERR));
-    hf_test_begin(&writer, w.write, HF_FOREVER);
-    hf_expect(HF_OK, hf_lock_try(b.read, ERR));
-    hf_expect(HF_OK, hf_lock_release(a.read, ERR));
-    assert_false(atomic_load(&writer.answered));
-    hf_expect(HF_OK, hf_lock_release(b.read, ERR));
-    hf_expect(HF_OK, hf_test_answer(&writer));
-    hf_expect(HF_OK, hf_test_end(&writer));
-}
-
 /* Who is let in leaves again. */
 static bool is_refused(hf_lock *lock) {
     int rc = hf_lock_try(lock, ERR);
     if (rc == HF_OK)
         hf_expect(HF_OK, hf_lock_release(lock, ERR));
     return rc == HF_BUSY;
+}
+
+/* But where first come is first served, they stand behind it. */
+void readers_pass_a_waiting_writer(void **state) {
+    (void)state;
+    hf_test_thread writer;
+    sides a = open_sides(), b = open_sides(), w = open_sides();
+    bool passes = !(hf_can(a.client, HF_READ) & HF_CAN_ORDER);
+    hf_expect(HF_OK, hf_lock_try(a.read, ERR));
+    hf_test_begin(&writer, w.write, HF_FOREVER);
+    if (passes)
+        hf_expect(HF_OK, hf_lock_try(b.read, ERR));
+    else
+        hf_test_eventually(is_refused(b.read), HF_TEST_LONG);
+    assert_false(atomic_load(&writer.answered));
+    hf_expect(HF_OK, hf_lock_release(a.read, ERR));
+    if (passes) {
+        assert_false(atomic_load(&writer.answered));
+        hf_expect(HF_OK, hf_lock_release(b.read, ERR));
+    }
+    hf_expect(HF_OK, hf_test_answer(&writer));
+    hf_expect(HF_OK, hf_test_end(&writer));
 }
 
 void where_writers_come_first_readers_stay_behind_them(void **state) {
@@ -445,6 +456,21 @@ void a_writer_reads_although_its_own_threads_wait(void **state) {
     hf_expect(HF_OK, hf_test_end(first == &writer ? &reader : &writer));
     hf_expect(HF_OK, tried);
     hf_expect(HF_OK, waited);
+}
+
+/* The read side is asked for beside a write side that is gone. */
+void who_lost_its_write_unawares_reads_like_anybody(void **state) {
+    (void)state;
+    sides a = open_sides(), b = open_sides(), operator_ = open_sides();
+    hf_expect(HF_OK, hf_lock_try(a.write, ERR));
+    hf_expect(HF_OK, hf_lock_force_release(operator_.write, NULL, ERR));
+    hf_expect(HF_OK, hf_lock_try(b.write, ERR));
+    hf_expect(HF_BUSY, hf_lock_try(a.read, ERR));
+    hf_expect(HF_OK, hf_lock_release(b.write, ERR));
+    hf_expect(HF_OK, hf_lock_try(a.read, ERR));
+    hf_expect(HF_BUSY, hf_lock_try(b.write, ERR));
+    hf_expect(HF_OK, hf_lock_release(a.read, ERR));
+    hf_expect(HF_OK, hf_lock_try(b.write, ERR));
 }
 
 /* ---- many at once ------------------------------------------------------ */
@@ -648,8 +674,9 @@ void a_reader_does_not_keep_a_dead_one_alive(void **state) {
     assert_non_null(strstr(hf_test_peer_ask(peer, "try 0"), "OK"));
     assert_int_equal(hf_test_holders(w.client, "x"), 2);
     hf_test_peer_signal(peer, SIGKILL);
-    hf_test_throughout(
-        hf_lock_is_held(a.read) && hf_lock_try(w.write, ERR) == HF_BUSY, 1500);
+    hf_test_throughout(hf_lock_is_held(a.read) &&
+                           hf_lock_try(w.write, ERR) == HF_BUSY,
+                       1500 + hf_contract_under_test.session_ms);
     hf_expect(HF_OK, hf_lock_release(a.read, ERR));
     hf_expect(HF_OK, hf_lock_try(w.write, ERR));
     hf_test_peer_stop(peer);

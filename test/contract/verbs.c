@@ -157,6 +157,12 @@ void renewal_never_brings_back_what_has_ended(void **state) {
     assert_true(other.token > c.token);
 }
 
+/* As the core would: what is tied to a session does not wait for ever. */
+static void keep_alive(hf_claim *const *claims, size_t n) {
+    assert_int_equal(
+        be->ops->renew(be, claims, n, hf__after_ms(HF_TEST_LONG), &err), HF_OK);
+}
+
 void renewal_answers_for_every_claim(void **state) {
     (void)state;
     enum { N = 200 };
@@ -172,8 +178,11 @@ void renewal_answers_for_every_claim(void **state) {
         all[i] = &claims[i];
         if (i % 3 != 0) /* the others are not held */
             assert_int_equal(attempt(&claims[i], false), HF_OK);
-        claims[i].result = HF_EDOUBT;
+        if (i % 20 == 19)
+            keep_alive(all, (size_t)i + 1);
     }
+    for (int i = 0; i < N; i++)
+        claims[i].result = HF_EDOUBT;
     assert_int_equal(
         be->ops->renew(be, all, N, hf__after_ms(HF_TEST_LONG), &err), HF_OK);
     for (int i = 0; i < N; i++)

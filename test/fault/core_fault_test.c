@@ -182,26 +182,13 @@ static void who_cannot_listen_polls(void **state) {
 
 /* ---- keeping ----------------------------------------------------------- */
 
-typedef struct ear {
-    atomic_int held, doubt, lost;
-} ear;
-
-static void hear(void *arg, hf_lock *lock, hf_state state, int why) {
-    ear *e = arg;
-    (void)lock, (void)why;
-    atomic_fetch_add(state == HF_STATE_HELD  ? &e->held :
-                     state == HF_STATE_DOUBT ? &e->doubt :
-                                               &e->lost,
-                     1);
-}
-
 #define KEPT_ALIVE HF_LOCK_WITH(.watchdog_ms = 1200, .renew_ms = 100)
 
 static void a_silent_store_loses_the_lock_at_our_own_deadline(void **state) {
     (void)state;
-    ear e = {0};
+    hf_test_ear e = {0};
     hf_lock *a = hf_test_lock(troubled(NULL), "x", KEPT_ALIVE);
-    hf_lock_on_state(a, hear, &e);
+    hf_lock_on_state(a, hf_test_hear, &e);
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     hf__fault_set(trouble, HF_VERB_RENEW, HF_TROUBLE_SILENT, -1);
     hf_test_eventually(atomic_load(&e.doubt) == 1, HF_TEST_LONG);
@@ -215,9 +202,9 @@ static void a_silent_store_loses_the_lock_at_our_own_deadline(void **state) {
 
 static void one_failed_renewal_is_no_loss(void **state) {
     (void)state;
-    ear e = {0};
+    hf_test_ear e = {0};
     hf_lock *a = hf_test_lock(troubled(NULL), "x", KEPT_ALIVE);
-    hf_lock_on_state(a, hear, &e);
+    hf_lock_on_state(a, hf_test_hear, &e);
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     hf__fault_set(trouble, HF_VERB_RENEW, HF_TROUBLE_UNSENT, 2);
     hf_test_eventually(atomic_load(&e.held) == 1, HF_TEST_LONG);
@@ -284,7 +271,7 @@ static void stuck_releases_do_not_keep_renewals_waiting(void **state) {
     hf_expect(HF_OK, hf_lock_try(kept, ERR));
     hf__fault_set(trouble, HF_VERB_RELEASE, HF_TROUBLE_SILENT, -1);
     for (int i = 0; i < 10; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "x%d", i);
         hf_lock *x = hf_test_lock(client, name, NULL);
         hf_expect(HF_OK, hf_lock_try(x, ERR));
@@ -293,7 +280,7 @@ static void stuck_releases_do_not_keep_renewals_waiting(void **state) {
     hf_test_throughout(hf_lock_is_held(kept), 4000);
     heal();
     for (int i = 0; i < 10; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "x%d", i);
         becomes_free(name);
     }
@@ -678,10 +665,10 @@ static void
 a_grant_that_came_unasked_and_is_not_confirmed_is_lost(void **state) {
     (void)state;
     hf_test_thread waiter;
-    ear e = {0};
+    hf_test_ear e = {0};
     hf_lock *a = hf_test_lock(direct, "x", FAIR);
     hf_lock *b = hf_test_lock(troubled(NULL), "x", FAIR);
-    hf_lock_on_state(b, hear, &e);
+    hf_lock_on_state(b, hf_test_hear, &e);
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     hf_test_begin(&waiter, b, HF_FOREVER);
     hf_test_eventually(hf_test_waiters(direct, "x") == 1, HF_TEST_LONG);

@@ -75,19 +75,6 @@ static hf_lock *lasting_lock(hf_client *client, const char *of) {
                         HF_LOCK_WITH(.watchdog_ms = 12000, .renew_ms = 200));
 }
 
-typedef struct ear {
-    atomic_int held, doubt, lost;
-} ear;
-
-static void hear(void *arg, hf_lock *lock, hf_state state, int why) {
-    ear *e = arg;
-    (void)lock, (void)why;
-    atomic_fetch_add(state == HF_STATE_HELD  ? &e->held :
-                     state == HF_STATE_DOUBT ? &e->doubt :
-                                               &e->lost,
-                     1);
-}
-
 static hf_test_server *server(int i) {
     return hf_test_cluster_server(cluster, i);
 }
@@ -121,9 +108,9 @@ static int64_t ttl_at(int i, const char *key) {
 
 static void a_hold_goes_on_at_the_new_master(void **s) {
     (void)s;
-    ear e = {0};
+    hf_test_ear e = {0};
     hf_lock *a = lasting_lock(client_of_its_own(), name);
-    hf_lock_on_state(a, hear, &e);
+    hf_lock_on_state(a, hf_test_hear, &e);
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     uint64_t token = hf_lock_token(a);
     kill_master();
@@ -202,7 +189,7 @@ static void a_posted_release_finds_the_new_master(void **s) {
 /* It is silent, not gone: every question to it costs its time. */
 static void a_master_that_froze_is_left_behind(void **s) {
     (void)s;
-    ear e = {0};
+    hf_test_ear e = {0};
     hf_test_thread waiter;
     hf_lock *a = lasting_lock(
         client_at("", HF_CLIENT_WITH(.timeout_ms = 600, .patience_ms = 60000)),
@@ -210,7 +197,7 @@ static void a_master_that_froze_is_left_behind(void **s) {
     hf_lock *b = hf_test_lock(
         client_at("", HF_CLIENT_WITH(.timeout_ms = 600, .patience_ms = 60000)),
         name, NULL);
-    hf_lock_on_state(a, hear, &e);
+    hf_lock_on_state(a, hf_test_hear, &e);
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     hf_test_begin(&waiter, b, HF_FOREVER);
     await_step(0);
@@ -245,14 +232,14 @@ static void cut_replication(int master) {
  * client asks next meets the new master. */
 static void a_grant_that_the_failover_lost_is_told_and_outnumbered(void **s) {
     (void)s;
-    ear e = {0};
+    hf_test_ear e = {0};
     char beside[96];
     snprintf(beside, sizeof beside, "beside%s", name);
     hf_client *client = client_of_its_own();
     hf_lock *a = hf_test_lock(
         client, name, HF_LOCK_WITH(.watchdog_ms = 900000, .renew_ms = 300000));
     hf_lock *b = hf_test_lock(client_of_its_own(), name, NULL);
-    hf_lock_on_state(a, hear, &e);
+    hf_lock_on_state(a, hf_test_hear, &e);
     hf_expect(HF_BUSY, (hf_lock_try(a, ERR), hf_lock_try(b, ERR)));
     hf_expect(HF_OK, hf_lock_release(a, ERR));
     cut_replication(0);
@@ -302,11 +289,11 @@ static void readers_writers_and_the_fair_get_through_a_failover(void **s) {
 
 static void nobody_notices_when_a_replica_takes_over(void **s) {
     (void)s;
-    ear e = {0};
+    hf_test_ear e = {0};
     hf_test_thread waiter;
     hf_lock *a = lasting_lock(client_of_its_own(), name);
     hf_lock *b = hf_test_lock(client_of_its_own(), name, NULL);
-    hf_lock_on_state(a, hear, &e);
+    hf_lock_on_state(a, hf_test_hear, &e);
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     hf_test_begin(&waiter, b, HF_FOREVER);
     int heir = hf_test_cluster_replica_of(cluster, 0);
@@ -345,7 +332,7 @@ static void a_wait_ends_on_time_while_the_cluster_is_down(void **s) {
 static void a_silent_master_does_not_cost_the_others_their_leases(void **s) {
     (void)s;
     enum { LEASE = 1500 };
-    ear away = {0}, here = {0};
+    hf_test_ear away = {0}, here = {0};
     char other[64];
     hf_client *client = client_of_its_own();
     hf_test_cluster_name(cluster, 1, "y", other, sizeof other);
@@ -353,8 +340,8 @@ static void a_silent_master_does_not_cost_the_others_their_leases(void **s) {
         HF_LOCK_WITH(.watchdog_ms = LEASE, .renew_ms = 300);
     hf_lock *a = hf_test_lock(client, name, brief);
     hf_lock *b = hf_test_lock(client, other, brief);
-    hf_lock_on_state(a, hear, &away);
-    hf_lock_on_state(b, hear, &here);
+    hf_lock_on_state(a, hf_test_hear, &away);
+    hf_lock_on_state(b, hf_test_hear, &here);
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     hf_expect(HF_OK, hf_lock_try(b, ERR));
     hf_test_server_pause(server(0));
@@ -409,12 +396,12 @@ static void servers_that_send_us_to_each_other_do_not_keep_us(void **s) {
 
 static void a_hold_and_a_waiter_move_with_their_slot(void **s) {
     (void)s;
-    ear e = {0};
+    hf_test_ear e = {0};
     hf_test_thread waiter;
     int slot = hf_test_cluster_slot(cluster, name);
     hf_lock *a = lasting_lock(client_of_its_own(), name);
     hf_lock *b = hf_test_lock(client_of_its_own(), name, NULL);
-    hf_lock_on_state(a, hear, &e);
+    hf_lock_on_state(a, hf_test_hear, &e);
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     hf_test_begin(&waiter, b, HF_FOREVER);
     hf_test_cluster_move(cluster, slot, 0, 1);
@@ -472,7 +459,7 @@ static void a_simple_lock_works_in_a_slot_that_is_half_moved(void **s) {
 
 static void a_hold_is_kept_in_a_slot_that_is_half_moved(void **s) {
     (void)s;
-    ear e = {0};
+    hf_test_ear e = {0};
     char others[5][96];
     hf_client *client = client_of_its_own();
     hf_lock *locks[5];
@@ -481,7 +468,7 @@ static void a_hold_is_kept_in_a_slot_that_is_half_moved(void **s) {
         locks[i] =
             hf_test_lock(client, others[i],
                          HF_LOCK_WITH(.watchdog_ms = 2000, .renew_ms = 200));
-        hf_lock_on_state(locks[i], hear, &e);
+        hf_lock_on_state(locks[i], hf_test_hear, &e);
         hf_expect(HF_OK, hf_lock_try(locks[i], ERR));
     }
     begin_half_a_move();

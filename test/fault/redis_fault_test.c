@@ -41,28 +41,15 @@ static hf_client *client_of_its_own(void) {
     return client_with(HF_CLIENT_WITH(.timeout_ms = 400));
 }
 
-typedef struct ear {
-    atomic_int held, doubt, lost;
-} ear;
-
-static void hear(void *arg, hf_lock *lock, hf_state state, int why) {
-    ear *e = arg;
-    (void)lock, (void)why;
-    atomic_fetch_add(state == HF_STATE_HELD  ? &e->held :
-                     state == HF_STATE_DOUBT ? &e->doubt :
-                                               &e->lost,
-                     1);
-}
-
 /* ---- it dies ----------------------------------------------------------- */
 
 static void a_server_that_forgot_the_lock_makes_the_holder_lose_it(void **s) {
     (void)s;
-    ear e = {0};
+    hf_test_ear e = {0};
     hf_lock *a =
         hf_test_lock(client_of_its_own(), "x",
                      HF_LOCK_WITH(.watchdog_ms = 6000, .renew_ms = 100));
-    hf_lock_on_state(a, hear, &e);
+    hf_lock_on_state(a, hf_test_hear, &e);
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     uint64_t token = hf_lock_token(a);
     hf_test_server_restart(server);
@@ -79,11 +66,11 @@ static void a_server_that_forgot_the_lock_makes_the_holder_lose_it(void **s) {
 
 static void a_hold_outlives_a_server_that_remembers(void **s) {
     (void)s;
-    ear e = {0};
+    hf_test_ear e = {0};
     hf_lock *a =
         hf_test_lock(client_of_its_own(), "x",
                      HF_LOCK_WITH(.watchdog_ms = 15000, .renew_ms = 100));
-    hf_lock_on_state(a, hear, &e);
+    hf_lock_on_state(a, hf_test_hear, &e);
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     uint64_t token = hf_lock_token(a);
     hf_test_server_kill(server);

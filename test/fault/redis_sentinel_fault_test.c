@@ -61,28 +61,15 @@ static int guests(int i) {
     return n;
 }
 
-typedef struct ear {
-    atomic_int held, doubt, lost;
-} ear;
-
-static void hear(void *arg, hf_lock *lock, hf_state state, int why) {
-    ear *e = arg;
-    (void)lock, (void)why;
-    atomic_fetch_add(state == HF_STATE_HELD  ? &e->held :
-                     state == HF_STATE_DOUBT ? &e->doubt :
-                                               &e->lost,
-                     1);
-}
-
 /* ---- while it is held -------------------------------------------------- */
 
 static void a_hold_outlives_its_master(void **s) {
     (void)s;
-    ear e = {0};
+    hf_test_ear e = {0};
     hf_lock *a =
         hf_test_lock(client_of_its_own(), "x",
                      HF_LOCK_WITH(.watchdog_ms = 15000, .renew_ms = 100));
-    hf_lock_on_state(a, hear, &e);
+    hf_lock_on_state(a, hf_test_hear, &e);
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     uint64_t token = hf_lock_token(a);
     hf_test_ensemble_sync(ensemble, 0);
@@ -104,11 +91,11 @@ static void a_hold_outlives_its_master(void **s) {
 /* Its own turn to be renewed would come after five minutes. */
 static void a_hold_that_the_new_master_does_not_know_is_lost(void **s) {
     (void)s;
-    ear e = {0};
+    hf_test_ear e = {0};
     hf_lock *a =
         hf_test_lock(client_of_its_own(), "x",
                      HF_LOCK_WITH(.watchdog_ms = 900000, .renew_ms = 300000));
-    hf_lock_on_state(a, hear, &e);
+    hf_lock_on_state(a, hf_test_hear, &e);
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     hf_test_server_kill(server(0));
     for (int i = 1; i < HF_TEST_SERVERS; i++) { /* as if it never came there */
@@ -342,12 +329,12 @@ static hf_client *client_beside_the_master(void) {
 
 static void tokens_grow_past_a_grant_that_was_lost(void **s) {
     (void)s;
-    ear e = {0};
+    hf_test_ear e = {0};
     hf_test_proxy *proxy = hf_test_ensemble_proxy(ensemble);
     hf_lock *a =
         hf_test_lock(client_beside_the_master(), "x",
                      HF_LOCK_WITH(.watchdog_ms = 15000, .renew_ms = 100));
-    hf_lock_on_state(a, hear, &e);
+    hf_lock_on_state(a, hf_test_hear, &e);
     hf_test_ensemble_sync(ensemble, 0);
     hf_test_proxy_drop(proxy, HF_TO_CLIENT, true);
     uint64_t token = 0;

@@ -8,7 +8,7 @@
 #ifndef HF_TEST_BOTH_H
 #define HF_TEST_BOTH_H
 
-#include "java.h"
+#include "redisson.h"
 
 /* Ours and theirs, of one lock. */
 typedef struct pairing {

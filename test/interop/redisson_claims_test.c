@@ -5,7 +5,7 @@
  * None of our locks takes part: the other client is this test, which writes
  * keys and messages by hand.  Our scripts were written for what is found here;
  * a version of Redisson that behaves otherwise shows in this file first. */
-#include "java.h"
+#include "redisson.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  *
  * All who wait stand in Redisson's list.  Who leaves grants to the next of
  * ours and wakes the next of Java's. */
-#include "java.h"
+#include "redisson.h"
 #include "support/dir.h"
 #include "support/guarded.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * redisson_latch_test.c - a latch that C and Java count down together. */
-#include "java.h"
+#include "redisson.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * redisson_locks_test.c - one lock for C and Java: ours, and RLock, fenced,
  * non-reentrant and spin locks of Redisson's, which are one lock with several
  * manners. */
-#include "java.h"
+#include "redisson.h"
 #include "support/dir.h"
 #include "support/guarded.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * redisson_rw_test.c - readers and writers in C and Java on one lock. */
-#include "java.h"
+#include "redisson.h"
 #include "support/dir.h"
 #include "support/guarded.h"
 

@@ -2,7 +2,7 @@
  *
  * redisson_semaphore_test.c - permits of one semaphore in C and Java: the plain
  * ones, which are nobody's, and those that have an id and a lease. */
-#include "java.h"
+#include "redisson.h"
 
 #include <signal.h>
 #include <stdio.h>

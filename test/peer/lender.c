@@ -31,8 +31,10 @@ static void detach(void) {
 static int start(const char *sort, int n) {
     int ready[2], caller = getppid();
     char byte;
-    if (!hf_test_installed("redis-server")) {
-        puts("skipped: redis-server is not installed");
+    const hf_test_sort *known = hf_test_sort_of(sort);
+    const char *missing = known != NULL ? known->missing() : NULL;
+    if (missing != NULL) {
+        printf("skipped: %s\n", missing);
         return SKIPPED;
     }
     hf_test_stop_lending(sort);

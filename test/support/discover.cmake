@@ -12,6 +12,11 @@ string(REGEX REPLACE "\n" ";" names "${names}")
 set(text "")
 foreach(name ${names})
     set(test "[==[${suite}.${name}]==]")
+    # Servers that take much of the machine: one such test of a suite at a time.
+    set(lock "")
+    if(name MATCHES "^three\\.")
+        set(lock three_${suite})
+    endif()
     set(command "")
     foreach(word ${launcher} ${program} ${name})
         string(APPEND command " [==[${word}]==]")
@@ -23,7 +28,8 @@ foreach(name ${names})
     string(APPEND text "add_test(${test}${command})\n"
         "set_tests_properties(${test} PROPERTIES LABELS ${label}"
         " TIMEOUT ${timeout} ENVIRONMENT [==[${environment}]==]"
-        " FIXTURES_REQUIRED [==[${fixture}]==] RUN_SERIAL ${alone}"
+        " FIXTURES_REQUIRED [==[${fixture}]==] RESOURCE_LOCK [==[${lock}]==]"
+        " RUN_SERIAL ${alone}"
         " SKIP_REGULAR_EXPRESSION [==[\\[  SKIPPED \\]]==])\n")
 endforeach()
 file(WRITE ${listing} "${text}")

@@ -25,8 +25,9 @@
 enum { SETS_MAX = 8, WAIT_MS = 50000 };
 
 /* To add a sort: a line here. */
-static const hf_test_sort *const sorts[] = {&hf_test_cluster_sort,
-                                            &hf_test_sentinel_sort};
+static const hf_test_sort *const sorts[] = {
+    &hf_test_cluster_sort, &hf_test_sentinel_sort, &hf_test_zookeeper_sort,
+    &hf_test_etcd_sort};
 
 /* ---- the folder -------------------------------------------------------- */
 
@@ -114,7 +115,8 @@ static bool borrow_one(const hf_test_sort *sort, int i, bool *exists) {
     if (fd < 0)
         return false;
     *exists = true;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && read_set(&borrowed, fd) &&
+    int how = sort->shared ? LOCK_SH : LOCK_EX;
+    if (flock(fd, how | LOCK_NB) == 0 && read_set(&borrowed, fd) &&
         sort->empty(&borrowed)) {
         borrowed_fd = fd;
         return true;
@@ -155,9 +157,14 @@ void hf_test_give_back(void) {
     own_sort = NULL;
 }
 
+const char *hf_test_redis_missing(void) {
+    return hf_test_installed("redis-server") ? NULL :
+                                               "redis-server is not installed";
+}
+
 /* ---- lending ----------------------------------------------------------- */
 
-static const hf_test_sort *find(const char *name) {
+const hf_test_sort *hf_test_sort_of(const char *name) {
     for (size_t i = 0; i < sizeof sorts / sizeof *sorts; i++)
         if (strcmp(sorts[i]->name, name) == 0)
             return sorts[i];
@@ -197,7 +204,7 @@ static void forget(const char *sort) {
 
 /* All sets are started before the first is lent: a test may begin then. */
 int hf_test_lend(const char *name, int n, int until, int ready) {
-    const hf_test_sort *sort = find(name);
+    const hf_test_sort *sort = hf_test_sort_of(name);
     hf_test_set sets[SETS_MAX] = {0};
     void *servers[SETS_MAX];
     char path[160], pid[32];
@@ -238,7 +245,7 @@ int hf_test_stop_lending(const char *name) {
         return 0;
     pid_t pid = fgets(text, sizeof text, f) != NULL ? atoi(text) : 0;
     fclose(f);
-    if (pid <= 0 || kill(pid, SIGTERM) != 0)
+    if (pid <= 1 || kill(pid, SIGTERM) != 0)
         return 0;
     while (kill(pid, 0) == 0 && hf_test_now_ms() < by)
         hf_test_breathe();

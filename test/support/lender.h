@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * lender.h - servers that belong together, started once and lent to one test
- * at a time.
+ * at a time, or to many that keep apart by themselves.
  *
  * A cluster takes seconds to come up, and a list of sentences is run hundreds
  * of times.  So the program hf-lender (peer/lender.c), a fixture of CTest,
@@ -31,6 +31,8 @@ typedef struct hf_test_set {
 /* How sets of a sort are started; may skip the test or fail it. */
 typedef struct hf_test_sort {
     const char *name;
+    bool shared; /* lent to many at once, who keep apart by themselves */
+    const char *(*missing)(void); /* why there can be none; NULL: there can */
     /* Starts the servers, which die with the process, and then waits until
      * they can be used: several sets are started at once. */
     void *(*start)(hf_test_set *ret);
@@ -42,12 +44,22 @@ typedef struct hf_test_sort {
 
 extern const hf_test_sort hf_test_cluster_sort;  /* three masters: cluster.h */
 extern const hf_test_sort hf_test_sentinel_sort; /* see sentinel.h           */
+/* One server, shared: borrowed by hf_test_quorum_borrow, see quorum.h. */
+extern const hf_test_sort hf_test_zookeeper_sort;
+extern const hf_test_sort hf_test_etcd_sort;
 
-/* Borrows a set of that sort: for this process alone, and empty. */
+/* Borrows a set of that sort: for this process alone, and empty; unless it is
+ * shared. */
 const hf_test_set *hf_test_borrow(const hf_test_sort *sort);
 
 /* Gives it back; the end of the process does so, too. */
 void hf_test_give_back(void);
+
+/* The sort of that name, or NULL. */
+const hf_test_sort *hf_test_sort_of(const char *name);
+
+/* Why there are no Redis servers; NULL: there can be. */
+const char *hf_test_redis_missing(void);
 
 /* For the program: starts n sets, says so on `ready`, and lends them until it
  * is told to stop or the process `until` ends. */

@@ -3,10 +3,13 @@
  * process.c - fork, bind the child's life to ours, exec. */
 #include "process.h"
 
+#include "wait.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,4 +53,30 @@ void hf_test_kill(pid_t pid) {
     hf_test_signal(pid, SIGKILL);
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
+}
+
+/* /proc/PID/stat: `pid (program) state …`. */
+static bool is_stopped(pid_t pid) {
+    char path[64], line[128] = "", *end;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    f = fopen(path, "re");
+    if (f == NULL)
+        return true;
+    if (fgets(line, sizeof line, f) == NULL)
+        line[0] = '\0';
+    fclose(f);
+    end = strrchr(line, ')');
+    return end != NULL && end[1] == ' ' && end[2] == 'T';
+}
+
+void hf_test_pause(pid_t pid) {
+    assert_true(pid > 0);
+    hf_test_signal(pid, SIGSTOP);
+    hf_test_eventually(is_stopped(pid), HF_TEST_LONG);
+}
+
+void hf_test_resume(pid_t pid) {
+    hf_test_signal(pid, SIGCONT);
 }

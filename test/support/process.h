@@ -23,4 +23,8 @@ void hf_test_kill(pid_t pid);
  * kill(2) would mean every process of the test run. */
 void hf_test_signal(pid_t pid, int sig);
 
+/* SIGSTOP, and waits until it is: till then it may still answer.  SIGCONT. */
+void hf_test_pause(pid_t pid);
+void hf_test_resume(pid_t pid);
+
 #endif

@@ -5,7 +5,8 @@
  * Bytes read from one side wait in the pipe to the other until their moment
  * has come.  Replies are cut out of the stream one by one and numbered, so
  * that the n-th reply of a link belongs to its n-th command; a link that does
- * not speak RESP, that subscribes or replicates, is forwarded as it comes. */
+ * not speak RESP, that subscribes or replicates, is forwarded as it comes.
+ * ZooKeeper's packets carry their numbers with them. */
 #include "proxy.h"
 
 #include "wait.h"
@@ -50,7 +51,8 @@ typedef struct link_ {
 struct hf_test_proxy {
     pthread_t thread;
     int listener, port, server_port;
-    int bell[2]; /* wakes the thread */
+    bool zookeeper; /* what is spoken on its links, instead of RESP */
+    int bell[2];    /* wakes the thread */
     pthread_mutex_t mu;
     /* mu, all of it: */
     link_ *links[LINKS_MAX];
@@ -62,6 +64,7 @@ struct hf_test_proxy {
     const char *word, *within;
     const char *forged; /* instead of the reply; NULL: only `bytes` of it */
     int bytes;
+    int op, pass; /* of ZooKeeper: what is looked for, and how many go first */
     size_t caught;
 };
 
@@ -112,6 +115,46 @@ static bool listens(const char *at, size_t size) {
     size_t n = first_word(at, size, &first);
     return (n >= 9 && strncasecmp(first + n - 9, "subscribe", 9) == 0) ||
            (n == 5 && strncasecmp(first, "psync", 5) == 0);
+}
+
+/* ---- ZooKeeper --------------------------------------------------------- */
+
+static long number_at(const char *at) {
+    uint32_t n;
+    memcpy(&n, at, sizeof n);
+    return (int32_t)ntohl(n);
+}
+
+/* A length, and so many bytes.  First come a greeting and its answer; then
+ * requests begin with a number and what is to be done, replies with the number
+ * of their request. */
+static size_t packet_size(const char *at, size_t size) {
+    size_t whole = size >= 4 ? 4 + (size_t)number_at(at) : 0;
+    return whole <= size ? whole : 0;
+}
+
+static bool is_meant_packet(hf_test_proxy *x, const char *at, size_t size) {
+    if (size < 12 || (x->op != 0 && number_at(at + 8) != x->op) ||
+        (x->within != NULL &&
+         memmem(at, size, x->within, strlen(x->within)) == NULL))
+        return false;
+    return x->pass-- == 0;
+}
+
+static void on_request(hf_test_proxy *x, link_ *l, const char *at,
+                       size_t size) {
+    if (!x->armed || l->pipe[HF_TO_SERVER].values == 1 ||
+        !is_meant_packet(x, at, size))
+        return;
+    l->caught = number_at(at + 4);
+    x->armed = false;
+}
+
+/* Which of the link's commands a reply belongs to. */
+static long number_of(const hf_test_proxy *x, const link_ *l, const char *at,
+                      size_t size) {
+    long n = l->pipe[HF_TO_CLIENT].values;
+    return !x->zookeeper ? n : n == 1 || size < 8 ? 0 : number_at(at + 4);
 }
 
 /* ---- bytes on their way ------------------------------------------------ */
@@ -180,9 +223,10 @@ static void on_command(hf_test_proxy *x, link_ *l, const char *at,
 
 /* A whole reply is about to be delivered.  Tells how much of it may be: all,
  * unless it is the one to catch; then something happens to the link. */
-static size_t on_reply(hf_test_proxy *x, link_ *l, size_t size) {
+static size_t on_reply(hf_test_proxy *x, link_ *l, const char *at,
+                       size_t size) {
     pipe_ *p = &l->pipe[HF_TO_CLIENT];
-    if (l->caught == 0 || p->values != l->caught)
+    if (l->caught == 0 || number_of(x, l, at, size) != l->caught)
         return size;
     x->caught = size;
     if (x->forged != NULL) {
@@ -199,16 +243,20 @@ static size_t on_reply(hf_test_proxy *x, link_ *l, size_t size) {
 
 /* Takes the complete values off the front of the frame. */
 static void cut_frame(hf_test_proxy *x, link_ *l, hf_way way) {
+    size_t (*size_at)(const char *, size_t) =
+        x->zookeeper ? packet_size : value_size;
     pipe_ *p = &l->pipe[way];
     size_t at = 0, size;
     while (!l->opaque && !p->ended && !l->mute &&
-           (size = value_size(p->frame + at, p->size - at)) != 0) {
+           (size = size_at(p->frame + at, p->size - at)) != 0) {
         size_t pass = size;
         p->values++;
-        if (way == HF_TO_SERVER)
-            on_command(x, l, p->frame + at, size);
+        if (way == HF_TO_CLIENT)
+            pass = on_reply(x, l, p->frame + at, size);
+        else if (x->zookeeper)
+            on_request(x, l, p->frame + at, size);
         else
-            pass = on_reply(x, l, size);
+            on_command(x, l, p->frame + at, size);
         push(p, p->frame + at, pass, x->delay[way]);
         at += size;
     }
@@ -226,7 +274,7 @@ static void arrived(hf_test_proxy *x, link_ *l, hf_way way, const char *bytes,
     if (drops(x, l, way) || (way == HF_TO_CLIENT && l->mute))
         return;
     if (way == HF_TO_SERVER && p->values == 0 && p->size == 0 &&
-        bytes[0] != '*')
+        !x->zookeeper && bytes[0] != '*')
         l->opaque = true;
     p->frame = realloc(p->frame, p->size + size);
     memcpy(p->frame + p->size, bytes, size);
@@ -396,15 +444,24 @@ static void listen_somewhere(hf_test_proxy *x) {
     } while (true);
 }
 
-hf_test_proxy *hf_test_proxy_start(int server_port) {
+static hf_test_proxy *start(int server_port, bool zookeeper) {
     hf_test_proxy *x = calloc(1, sizeof *x);
     assert_non_null(x);
+    x->zookeeper = zookeeper;
     pthread_mutex_init(&x->mu, NULL);
     x->server_port = server_port;
     listen_somewhere(x);
     assert_int_equal(pipe2(x->bell, O_CLOEXEC), 0);
     assert_int_equal(pthread_create(&x->thread, NULL, run, x), 0);
     return x;
+}
+
+hf_test_proxy *hf_test_proxy_start(int server_port) {
+    return start(server_port, false);
+}
+
+hf_test_proxy *hf_test_proxy_start_zookeeper(int server_port) {
+    return start(server_port, true);
 }
 
 static void begin(hf_test_proxy *x) {
@@ -493,6 +550,15 @@ void hf_test_proxy_catch(hf_test_proxy *x, const char *word, const char *within,
 void hf_test_proxy_forge(hf_test_proxy *x, const char *word, const char *within,
                          const char *text) {
     arm(x, word, within, text, 0);
+}
+
+void hf_test_proxy_swallow(hf_test_proxy *x, int op, const char *within,
+                           int pass, int bytes) {
+    begin(x);
+    x->op = op;
+    x->pass = pass;
+    commit(x);
+    arm(x, NULL, within, NULL, bytes);
 }
 
 size_t hf_test_proxy_caught(hf_test_proxy *x) {

@@ -4,8 +4,8 @@
  *
  * A thread of the test forwards bytes between 127.0.0.1:port() and a server.
  * Faults are switched on and off while connections run, and hold for all of
- * them.  On links that speak plain RESP it also knows which reply belongs to
- * which command, so that exactly one can be caught. */
+ * them.  On links that speak plain RESP, or ZooKeeper's protocol, it also knows
+ * which reply belongs to which command, so that exactly one can be caught. */
 #ifndef HF_TEST_PROXY_H
 #define HF_TEST_PROXY_H
 
@@ -52,6 +52,14 @@ void hf_test_proxy_catch(hf_test_proxy *proxy, const char *word,
 /* Likewise, but delivers `text` in place of the reply and goes on. */
 void hf_test_proxy_forge(hf_test_proxy *proxy, const char *word,
                          const char *within, const char *text);
+
+/* The same on links that speak ZooKeeper's protocol: waits for a request of
+ * that operation (0: any) in which `within` occurs, lets so many pass first,
+ * and swallows the reply.  hf_test_proxy_caught counts on both. */
+enum { HF_ZK_MULTI = 14, HF_ZK_CREATE2 = 15, HF_ZK_DELETE = 2 };
+hf_test_proxy *hf_test_proxy_start_zookeeper(int server_port);
+void hf_test_proxy_swallow(hf_test_proxy *proxy, int op, const char *within,
+                           int pass, int bytes);
 
 /* The size of the reply that was caught; 0 while none was. */
 size_t hf_test_proxy_caught(hf_test_proxy *proxy);

@@ -320,5 +320,11 @@ static bool empty_set(const hf_test_set *set) {
     return hf_test_flush(set, set->n_ports);
 }
 
-const hf_test_sort hf_test_sentinel_sort = {"sentinel", start_set, await_set,
-                                            stop_set, empty_set};
+const hf_test_sort hf_test_sentinel_sort = {
+    .name = "sentinel",
+    .missing = hf_test_redis_missing,
+    .start = start_set,
+    .await = await_set,
+    .stop = stop_set,
+    .empty = empty_set,
+};

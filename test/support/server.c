@@ -7,14 +7,11 @@
 #include "server.h"
 
 #include "dir.h"
+#include "port.h"
 #include "process.h"
 #include "wait.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,67 +33,6 @@ struct hf_test_server {
 };
 
 /* ---- starting ---------------------------------------------------------- */
-
-static bool is_free(int port) {
-    struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_port = htons((uint16_t)port),
-                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    bool ok = bind(fd, (struct sockaddr *)&a, sizeof a) == 0;
-    close(fd);
-    return ok;
-}
-
-/* Below the range from which the kernel takes ports by itself, so that no
- * outgoing connection sits on ours when the server comes back. */
-enum { FIRST_PORT = 12000, BLOCK = 40, BLOCKS = 500 };
-
-/* Is the block of the process that the file names, which lives? */
-static bool is_taken(const char *path) {
-    int pid = 0;
-    FILE *f = fopen(path, "re");
-    if (f == NULL)
-        return false;
-    if (fscanf(f, "%d", &pid) != 1)
-        pid = 0;
-    fclose(f);
-    return pid == 0 || kill(pid, 0) == 0;
-}
-
-/* A file says whose a block is, so that two who find it stale do not both
- * have it: it is linked into place when it is written. */
-static bool take_block(unsigned block) {
-    char path[200], mine[220];
-    const char *dir = getenv("HF_TEST_DIR");
-    snprintf(path, sizeof path, "%.150s/ports-%u", dir ? dir : "/tmp", block);
-    snprintf(mine, sizeof mine, "%s.%d", path, (int)getpid());
-    if (!is_taken(path))
-        unlink(path);
-    FILE *f = fopen(mine, "we");
-    if (f == NULL)
-        return false;
-    fprintf(f, "%d\n", (int)getpid());
-    fclose(f);
-    bool ok = link(mine, path) == 0;
-    unlink(mine);
-    return ok;
-}
-
-/* From a block that no other test has: whoever still calls at the port of a
- * server that was killed, a client or a replica, must not find a stranger's. */
-static int free_port(void) {
-    static unsigned block = BLOCKS, next;
-    for (unsigned i = 0; block == BLOCKS && i < BLOCKS; i++)
-        if (take_block(((unsigned)getpid() + i) % BLOCKS))
-            block = ((unsigned)getpid() + i) % BLOCKS;
-    assert_in_range(block, 0, BLOCKS - 1);
-    for (;;) {
-        int port = FIRST_PORT + (int)(block * BLOCK + next++ % BLOCK);
-        if (is_free(port))
-            return port;
-    }
-}
 
 typedef struct args {
     char *v[ARGS_MAX];
@@ -204,9 +140,9 @@ hf_test_server *hf_test_server_start(const hf_test_server_options *options) {
     assert_int_equal(mkdir(s->dir, 0700), 0);
     snprintf(s->socket, sizeof s->socket, "%s/s", s->dir);
     for (int i = 0; i < TRIES; i++) {
-        s->port = free_port();
-        s->tls_port = s->options.tls_cert != NULL ? free_port() : 0;
-        s->bus_port = s->options.clustered ? free_port() : 0;
+        s->port = hf_test_free_port();
+        s->tls_port = s->options.tls_cert != NULL ? hf_test_free_port() : 0;
+        s->bus_port = s->options.clustered ? hf_test_free_port() : 0;
         write_uris(s);
         if (launch(s) && becomes_ready(s))
             return s;
@@ -229,31 +165,12 @@ void hf_test_server_restart(hf_test_server *server) {
         fail_msg("redis-server does not come back: see %s/log", server->dir);
 }
 
-/* Is it stopped?  /proc/PID/stat: `pid (program) state …`. */
-static bool is_stopped(pid_t pid) {
-    char path[64], line[128] = "", *end;
-    FILE *f;
-
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    f = fopen(path, "re");
-    if (f == NULL)
-        return true;
-    if (fgets(line, sizeof line, f) == NULL)
-        line[0] = '\0';
-    fclose(f);
-    end = strrchr(line, ')');
-    return end != NULL && end[1] == ' ' && end[2] == 'T';
-}
-
-/* Until then it may still answer. */
 void hf_test_server_pause(hf_test_server *server) {
-    assert_true(server->pid > 0);
-    hf_test_signal(server->pid, SIGSTOP);
-    hf_test_eventually(is_stopped(server->pid), HF_TEST_LONG);
+    hf_test_pause(server->pid);
 }
 
 void hf_test_server_resume(hf_test_server *server) {
-    hf_test_signal(server->pid, SIGCONT);
+    hf_test_resume(server->pid);
 }
 
 void hf_test_server_stop(hf_test_server *server) {

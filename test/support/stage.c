@@ -178,6 +178,15 @@ int hf_test_waiters(hf_client *client, const char *name) {
     return seen.waiters;
 }
 
+void hf_test_hear(void *arg, hf_lock *lock, hf_state state, int why) {
+    hf_test_ear *e = arg;
+    (void)lock, (void)why;
+    atomic_fetch_add(state == HF_STATE_HELD  ? &e->held :
+                     state == HF_STATE_DOUBT ? &e->doubt :
+                                               &e->lost,
+                     1);
+}
+
 bool hf_test_is_told(hf_lock *lock) {
     struct pollfd p = {.fd = hf_lock_lost_fd(lock), .events = POLLIN};
     assert_true(p.fd >= 0);

@@ -67,6 +67,14 @@ int hf_test_waiters(hf_client *client, const char *name);
 /* Whether lost_fd is readable. */
 bool hf_test_is_told(hf_lock *lock);
 
+/* How often a lock was said to be in which state: hf_lock_on_state(lock,
+ * hf_test_hear, &ear). */
+typedef struct hf_test_ear {
+    atomic_int held, doubt, lost;
+} hf_test_ear;
+
+void hf_test_hear(void *arg, hf_lock *lock, hf_state state, int why);
+
 /* ---- somebody else ----------------------------------------------------- */
 
 /* A call made by another thread, which has ended when this returns. */

@@ -7,47 +7,27 @@
 //                                          is closed first
 //     NOUN VERB ARGUMENT… NAME             the tables below are the list
 //     contend NOUN FILE THREADS ROUNDS NAME     see support/guarded.h
-//     interrupt K                          the thread K
-//     asleep K                             does it wait to be woken?
 //     master PORT                          of sentinels and clusters: does it
 //                                          take the server there for one?
-//     thread K LINE                        a line for the thread K
-//     quit                                 or the end of input
 //
-// Each line is answered by one: OK, YES or NO, a number, ids with commas
-// between them; NOT_OWNER, INTERRUPTED, CANNOT (this version has no such
-// thing) or EXCEPTION and its text.  Times are in milliseconds, a lease of -1
-// is kept up by the watchdog.  Names come last because there may be spaces in
-// them.
-//
-// A line is obeyed by the main thread, and so by one owner.  Each K is a
-// thread and an owner of its own, made when it is first spoken to; what it
-// answers begins with "#K ", and comes when it comes.
+// and what ../java/peer/Lines.java understands.  Times are in milliseconds, a lease
+// of -1 is kept up by the watchdog.
 //
 // Compiled once, against the newest Redisson: Java looks for a method when it
 // is called, so that older libraries serve with what they have.
 
 import static java.util.concurrent.TimeUnit.MILLISECONDS;
+import static peer.Words.count;
+import static peer.Words.get;
+import static peer.Words.number;
+import static peer.Words.run;
 
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
-import java.nio.channels.FileChannel;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 
@@ -66,55 +46,17 @@ import org.redisson.config.Config;
 import org.redisson.config.SentinelServersConfig;
 import org.redisson.config.ShardedSubscriptionMode;
 
-public final class Peer {
-    private static final PrintStream OUT =
-        new PrintStream(System.out, true, StandardCharsets.UTF_8);
+import peer.Guarded;
+import peer.Lines;
+import peer.Words.Noun;
+import peer.Words.Verb;
 
+public final class Peer {
     private static RedissonClient redisson;
-    private static final Map<String, Worker> workers = new HashMap<>();
 
     private Peer() {}
 
     // ---- the words -------------------------------------------------------
-
-    private interface Deed<T> {
-        Object apply(T object, String[] words) throws Exception;
-    }
-
-    private interface Errand<T> {
-        void apply(T object, String[] words) throws Exception;
-    }
-
-    // What is done, with so many words between the verb and the name.
-    private record Verb<T>(int words, Deed<? super T> deed) {}
-
-    private static <T> Verb<T> get(int words, Deed<T> deed) {
-        return new Verb<>(words, deed);
-    }
-
-    private static <T> Verb<T> run(int words, Errand<T> errand) {
-        return new Verb<>(words, (object, given) -> {
-            errand.apply(object, given);
-            return "OK";
-        });
-    }
-
-    private record Noun<T>(Function<String, T> named,
-                           Map<String, Verb<T>> verbs) {
-        Object obey(String verb, String rest) throws Exception {
-            var found = verbs.get(verb);
-            var words = rest.split(" ", found.words + 1);
-            return found.deed.apply(named.apply(words[found.words]), words);
-        }
-    }
-
-    private static long number(String word) {
-        return Long.parseLong(word);
-    }
-
-    private static int count(String word) {
-        return Integer.parseInt(word);
-    }
 
     private static final Map<String, Verb<RLock>> LOCK = Map.of(
         "lock", run(0, (lock, w) -> lock.lock()),
@@ -235,75 +177,15 @@ public final class Peer {
     // ---- lines -----------------------------------------------------------
 
     public static void main(String[] args) throws IOException {
-        var in = new BufferedReader(
-            new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        for (var line = in.readLine(); line != null && !line.equals("quit");
-             line = in.readLine())
-            heed(line);
+        new Lines(Peer::obey, Peer::waits).listen();
         shut();
         System.exit(0);
-    }
-
-    private static void heed(String line) {
-        var words = line.split(" ", 3);
-        if (words[0].equals("thread"))
-            workers.computeIfAbsent(words[1], Worker::new).lines.add(words[2]);
-        else
-            OUT.println(answer(line));
-    }
-
-    private static final class Worker extends Thread {
-        final LinkedBlockingQueue<String> lines = new LinkedBlockingQueue<>();
-
-        Worker(String name) {
-            super(name);
-            setDaemon(true);
-            start();
-        }
-
-        @Override public void run() {
-            while (true) {
-                try {
-                    OUT.println("#" + getName() + " " + answer(lines.take()));
-                } catch (InterruptedException e) {
-                    // it came too late for a line; the next one is waited for
-                }
-            }
-        }
-    }
-
-    private static String answer(String line) {
-        try {
-            return inWords(obey(line.split(" ", 3)));
-        } catch (IllegalMonitorStateException e) {
-            return "NOT_OWNER";
-        } catch (InterruptedException e) {
-            return "INTERRUPTED";
-        } catch (NoSuchMethodError | NoClassDefFoundError e) {
-            return "CANNOT";
-        } catch (Exception e) {
-            return "EXCEPTION " + e.toString().replace('\n', ' ');
-        }
-    }
-
-    private static String inWords(Object said) {
-        if (said instanceof Boolean)
-            return (boolean) said ? "YES" : "NO";
-        if (said instanceof List<?> ids)
-            return ids.isEmpty() ? "NO" :
-                String.join(",", ids.stream().map(Object::toString).toList());
-        return said == null ? "NO" : said.toString();
     }
 
     private static Object obey(String[] words) throws Exception {
         switch (words[0]) {
         case "open":
             return open(words[1], words.length > 2 ? words[2] : "");
-        case "interrupt":
-            workers.get(words[1]).interrupt();
-            return "OK";
-        case "asleep":
-            return isAsleep(workers.get(words[1]));
         case "master":
             return masters.get().anyMatch(
                 node -> node.getAddr().getPort() == count(words[1]));
@@ -316,17 +198,12 @@ public final class Peer {
 
     // A message that comes a moment earlier, between Redisson's last question
     // and its sleep, may be lost on it.  It sleeps in a semaphore or in
-    // a latch of its own, or it spins; for an answer it waits elsewhere.  First
-    // where it is, then whether it sleeps: the other way round it might have
-    // woken up and gone there.
-    private static boolean isAsleep(Thread thread) {
-        var there = Stream.of(thread.getStackTrace()).anyMatch(
+    // a latch of its own, or it spins; for an answer it waits elsewhere.
+    private static boolean waits(List<StackTraceElement> where) {
+        return where.stream().anyMatch(
             frame -> frame.getClassName().endsWith(".Semaphore") ||
                 frame.getClassName().endsWith(".ReclosableLatch") ||
                 frame.getMethodName().equals("sleep"));
-        var state = thread.getState();
-        return there && (state == Thread.State.WAITING ||
-                         state == Thread.State.TIMED_WAITING);
     }
 
     // The addresses are ours: redis://HOST, redis+sentinel://HOST,…/MASTER or
@@ -403,68 +280,15 @@ public final class Peer {
     private static String contend(String noun, String[] words)
             throws Exception {
         var guarded = new Guarded(Path.of(words[0]));
-        var lock = (RLock) nouns.get(noun).named.apply(words[3]);
-        var threads = new Thread[count(words[1])];
-        for (int i = 0; i < threads.length; i++) {
-            threads[i] = new Thread(
-                () -> guarded.enter(lock, count(words[2])));
-            threads[i].start();
-        }
-        for (var thread : threads)
-            thread.join();
+        var lock = (RLock) nouns.get(noun).named().apply(words[3]);
+        guarded.contend(count(words[1]), count(words[2]), () -> {
+            if (lock instanceof RFencedLock fenced)
+                guarded.ordered(fenced.lockAndGetToken());
+            else
+                lock.lock();
+            guarded.inside();
+            lock.unlock();
+        });
         return "OK";
-    }
-
-    // struct hf_test_guarded, as C sees it.
-    private static final class Guarded {
-        private static final int COUNTER = 0, LAST_TOKEN = 8, INSIDE = 16,
-            OVERLAPS = 20, DISORDERS = 24, FAILURES = 28, SIZE = 32;
-        private static final VarHandle LONGS =
-            MethodHandles.byteBufferViewVarHandle(long[].class,
-                                                  ByteOrder.nativeOrder());
-        private static final VarHandle INTS =
-            MethodHandles.byteBufferViewVarHandle(int[].class,
-                                                  ByteOrder.nativeOrder());
-        private final ByteBuffer at;
-
-        Guarded(Path file) throws IOException {
-            try (var channel = FileChannel.open(file, StandardOpenOption.READ,
-                                                StandardOpenOption.WRITE)) {
-                at = channel.map(FileChannel.MapMode.READ_WRITE, 0, SIZE);
-            }
-        }
-
-        private void count(int what, int n) {
-            INTS.getAndAdd(at, what, n);
-        }
-
-        void enter(RLock lock, int rounds) {
-            for (int i = 0; i < rounds; i++) {
-                try {
-                    if (lock instanceof RFencedLock fenced)
-                        ordered(fenced.lockAndGetToken());
-                    else
-                        lock.lock();
-                    inside();
-                    lock.unlock();
-                } catch (RuntimeException e) {
-                    count(FAILURES, 1);
-                }
-            }
-        }
-
-        private void ordered(long token) {
-            if (token <= (long) LONGS.getAndSet(at, LAST_TOKEN, token))
-                count(DISORDERS, 1);
-        }
-
-        private void inside() {
-            if ((int) INTS.getAndAdd(at, INSIDE, 1) != 0)
-                count(OVERLAPS, 1);
-            var seen = (long) LONGS.getVolatile(at, COUNTER);
-            Thread.yield();
-            LONGS.setVolatile(at, COUNTER, seen + 1);
-            count(INSIDE, -1);
-        }
     }
 }

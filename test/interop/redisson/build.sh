@@ -31,11 +31,12 @@ fetch() {
     mv "$out/$1.new" "$out/$1"
 }
 
+# compile SOURCE...
 compile() {
     rm -rf "$out/classes" "$out/classes.new"
     javac --release 17 -Xlint:all -Werror -cp "$out/lib4/*" \
-        -d "$out/classes.new" "$here/Peer.java"
-    cp "$here/Peer.java" "$out/Peer.java"
+        -d "$out/classes.new" "$@"
+    cat "$@" >"$out/made-of"
     mv "$out/classes.new" "$out/classes"
 }
 
@@ -49,7 +50,8 @@ if ! cmp -s "$here/pom.xml" "$out/pom.xml"; then
     fetch lib4
     cp "$here/pom.xml" "$out/pom.xml"
 fi
-if [ ! -d "$out/classes" ] || ! cmp -s "$here/Peer.java" "$out/Peer.java"; then
-    compile
+set -- "$here/Peer.java" "$here"/../java/peer/*.java
+if [ ! -d "$out/classes" ] || ! cat "$@" | cmp -s - "$out/made-of"; then
+    compile "$@"
 fi
 rm -f "$out/why"

@@ -43,7 +43,7 @@ test: ##        test everything, three times: plain, asan+ubsan, tsan
 
 # Redisson 3 and 4, redis-py and Node's redlock are fetched for it; what cannot
 # be fetched is skipped.
-interop: ##     test with the real Redisson and others alone
+interop: ##     test with the real Redisson, Curator and others alone
 	@tools/setup.sh test
 	@$(cmake) -B $(BUILD) -DHF_TESTS=ON -DHF_WERROR=ON
 	@ninja -C $(BUILD) --quiet -j$(JOBS)

@@ -18,7 +18,7 @@ has() {
     return 1
 }
 
-# tables NAME PAGE: what NAME.awk makes of NAME.tsv.
+# tables NAME PAGE [AWK]: what AWK.awk, or NAME.awk, makes of NAME.tsv.
 tables() {
     for mark in from to; do
         grep -q "<!-- $1: $mark here -->" "$docs/$2" || {
@@ -29,7 +29,7 @@ tables() {
     {
         sed "/<!-- $1: from here -->/q" "$docs/$2"
         echo
-        awk -f "$here/page.awk" -f "$here/$1.awk" "$results/$1.tsv"
+        awk -f "$here/page.awk" -f "$here/${3-$1}.awk" "$results/$1.tsv"
         echo
         sed -n "/<!-- $1: to here -->/,\$p" "$docs/$2"
     } >"$new"
@@ -50,6 +50,11 @@ fi
 if has topology; then
     tables topology performance.md
 fi
+for store in zookeeper etcd; do
+    if has "$store"; then
+        tables "$store" performance.md rivals
+    fi
+done
 if has scale; then
     tables scale scale.md
 fi

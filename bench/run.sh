@@ -27,6 +27,35 @@ beside_redisson() {
     echo "as a picture: $build/bench/performance.svg"
 }
 
+# built SCRIPT FOLDER: a side of others; where it cannot be built, why is in
+# FOLDER/why.
+built() {
+    rc=0
+    "$here/$1" "$2" >"$2.log" 2>&1 || rc=$?
+    case $rc in
+    0 | 77) ;;
+    *)
+        cat "$2.log" >&2
+        return 1
+        ;;
+    esac
+}
+
+# Those who are missing are left out, and said to be.
+beside_curator_and_kazoo() {
+    built curator/build.sh "$build/bench/curator"
+    built ../test/interop/kazoo/build.sh "$build/bench/kazoo"
+    "$build/bench/zookeeper_bench" \
+        --curator "$build/bench/curator" --kazoo "$build/bench/kazoo" \
+        --results "$build/bench/zookeeper.tsv"
+}
+
+beside_etcdctl() {
+    built etcd/build.sh "$build/bench/etcd"
+    "$build/bench/etcd_bench" --go "$build/bench/etcd" \
+        --command "$build/holdfast" --results "$build/bench/etcd.tsv"
+}
+
 echo "$("$build/holdfast" --version | head -n 1), $(nproc) cores, $(date -u +%F)"
 echo
 "$build/bench/start_bench" "$build/holdfast"
@@ -42,4 +71,16 @@ if [ -x "$build/bench/redis_bench" ] && command -v redis-server >/dev/null; then
     beside_redisson
 else
     echo "redis: not measured, because redis-server or the redis store is missing"
+fi
+echo
+if [ -x "$build/bench/zookeeper_bench" ]; then
+    beside_curator_and_kazoo
+else
+    echo "zookeeper: not measured, because the zookeeper store is missing"
+fi
+echo
+if [ -x "$build/bench/etcd_bench" ] && command -v etcd >/dev/null; then
+    beside_etcdctl
+else
+    echo "etcd: not measured, because etcd or the etcd store is missing"
 fi

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * server.c - private redis-servers for a benchmark. */
+ * server.c - private servers for a benchmark. */
 #include "server.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
 #include <hiredis/hiredis.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,17 +30,10 @@ static void die(const char *what, const char *why) {
 
 /* ---- the end ----------------------------------------------------------- */
 
-static void remove_dir(const char *path) {
-    DIR *dir = opendir(path);
-    char file[384];
-
-    for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
-        unlink(file); /* "." and ".." refuse */
-    }
-    if (dir)
-        closedir(dir);
-    rmdir(path);
+static int remove_one(const char *path, const struct stat *st, int type,
+                      struct FTW *where) {
+    (void)st, (void)type, (void)where;
+    return remove(path);
 }
 
 void server_stop(const bench_server *server) {
@@ -49,7 +44,7 @@ void server_stop(const bench_server *server) {
     kill(s->pid, SIGKILL);
     waitpid(s->pid, NULL, 0);
     s->pid = 0;
-    remove_dir(s->dir);
+    nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* A child that exits stops none of its parent's. */
@@ -88,16 +83,20 @@ static int free_port(void) {
     return 0;
 }
 
+/* What they say is in their log, or nobody's business. */
 static void run(const char *const *argv, pid_t parent) {
+    int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
     setsid();
+    dup2(fd, 2);
     execvp(argv[0], (char *const *)argv);
     _exit(127);
 }
 
-static bool answers(const bench_server *s) {
+static bool answers_ping(const bench_server *s) {
     redisContext *rc = redisConnect("127.0.0.1", s->port);
     redisReply *reply = rc && !rc->err ? redisCommand(rc, "PING") : NULL;
     bool yes = reply && reply->type == REDIS_REPLY_STATUS;
@@ -109,16 +108,87 @@ static bool answers(const bench_server *s) {
     return yes;
 }
 
-static void launch(bench_server *s, const char *const *argv) {
+/* Says the words; what comes back until it hangs up or is silent: a server that
+ * starts may take a connection and forget it. */
+static void say(const bench_server *s, const char *words, char *text,
+                size_t size) {
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)s->port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct timeval patience = {.tv_usec = 500000};
+    size_t n = 0;
+    ssize_t got = 1;
+
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    if (connect(fd, (struct sockaddr *)&at, sizeof at) == 0 &&
+        write(fd, words, strlen(words)) > 0)
+        while (got > 0 && n < size - 1) {
+            got = read(fd, text + n, size - 1 - n);
+            n += got > 0 ? (size_t)got : 0;
+        }
+    text[n] = '\0';
+    close(fd);
+}
+
+static bool answers_with(const bench_server *s, const char *words,
+                         const char *wanted) {
+    char text[4096];
+
+    say(s, words, text, sizeof text);
+    return strstr(text, wanted) != NULL;
+}
+
+/* Up to a character that no version has. */
+static const char *version_after(const bench_server *s, const char *words,
+                                 const char *mark) {
+    static char version[32];
+    char text[4096], *at;
+
+    say(s, words, text, sizeof text);
+    at = strstr(text, mark);
+    snprintf(version, sizeof version, "%s", at ? at + strlen(mark) : "?");
+    version[strcspn(version, "-\", \n")] = '\0';
+    return version;
+}
+
+const char *server_zookeeper_version(const bench_server *s) {
+    return version_after(s, "srvr", "Zookeeper version: ");
+}
+
+const char *server_etcd_version(const bench_server *s) {
+    return version_after(s, "GET /version HTTP/1.0\r\n\r\n",
+                         "\"etcdserver\":\"");
+}
+
+static bool answers_srvr(const bench_server *s) {
+    return answers_with(s, "srvr", "Mode");
+}
+
+static bool answers_health(const bench_server *s) {
+    return answers_with(s, "GET /health HTTP/1.0\r\n\r\n", "\"true\"");
+}
+
+static bool launch(bench_server *s, const char *const *argv,
+                   bool (*answers)(const bench_server *)) {
     pid_t parent = getpid();
+    int status;
 
     s->pid = fork();
     if (s->pid == 0)
         run(argv, parent);
-    for (int i = 0; i < 500 && !answers(s); i++)
+    for (int i = 0; i < 1500; i++) {
+        if (answers(s))
+            return true;
+        if (waitpid(s->pid, &status, WNOHANG) != 0) {
+            s->pid = 0;
+            nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+            break;
+        }
         usleep(10000);
-    if (!answers(s))
-        die("redis-server", "does not start; is it installed?");
+    }
+    fprintf(stderr, "bench: %s does not start; is it installed?\n", argv[0]);
+    return false;
 }
 
 /* A place, a port and a folder for one more. */
@@ -167,7 +237,8 @@ const bench_server *server_start_with(const char *const *args) {
     snprintf(log, sizeof log, "%s/log", s->dir);
     while (args && *args && n < ARGS_MAX - 1)
         argv[n++] = *args++;
-    launch(s, argv);
+    if (!launch(s, argv, answers_ping))
+        exit(1);
     return s;
 }
 
@@ -190,6 +261,59 @@ const bench_server *server_start_sentinel(const bench_server *master) {
             "sentinel monitor bench 127.0.0.1 %d 2\n",
             s->port, s->dir, s->dir, master->port);
     fclose(f);
-    launch(s, (const char *const[]){"redis-server", path, "--sentinel", NULL});
+    if (!launch(s,
+                (const char *const[]){"redis-server", path, "--sentinel", NULL},
+                answers_ping))
+        exit(1);
     return s;
+}
+
+/* As Debian sets it up, but for the number of connections from one address. */
+const bench_server *server_start_zookeeper(void) {
+    static const char jar[] = "/usr/share/java/zookeeper.jar";
+    bench_server *s = settle();
+    char path[128];
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/zoo.cfg", s->dir);
+    f = fopen(path, "w");
+    if (!f)
+        die(path, strerror(errno));
+    fprintf(f,
+            "tickTime=2000\ndataDir=%s/data\nclientPort=%d\n"
+            "clientPortAddress=127.0.0.1\nmaxClientCnxns=0\n"
+            "admin.enableServer=false\n4lw.commands.whitelist=*\n",
+            s->dir, s->port);
+    fclose(f);
+    return access(jar, R_OK) == 0 &&
+                   launch(s,
+                          (const char *const[]){
+                              "java", "-Xmx512m", "-cp", jar,
+                              "org.apache.zookeeper.server.quorum."
+                              "QuorumPeerMain",
+                              path, NULL},
+                          answers_srvr) ?
+               s :
+               NULL;
+}
+
+const bench_server *server_start_etcd(void) {
+    bench_server *s = settle();
+    char data[128], clients[64], peers[64], cluster[80];
+
+    snprintf(data, sizeof data, "%s/data", s->dir);
+    snprintf(clients, sizeof clients, "http://127.0.0.1:%d", s->port);
+    snprintf(peers, sizeof peers, "http://127.0.0.1:%d", s->port + 10000);
+    snprintf(cluster, sizeof cluster, "default=%s", peers);
+    return launch(s,
+                  (const char *const[]){
+                      "etcd", "--data-dir", data, "--listen-client-urls",
+                      clients, "--advertise-client-urls", clients,
+                      "--listen-peer-urls", peers,
+                      "--initial-advertise-peer-urls", peers,
+                      "--initial-cluster", cluster, "--logger", "zap",
+                      "--log-level", "error", NULL},
+                  answers_health) ?
+               s :
+               NULL;
 }

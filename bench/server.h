@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * server.h - private redis-servers for a benchmark.
+ * server.h - private servers for a benchmark.
  *
- * They keep nothing on disk, have a session of their own, as a service has, and
+ * Those of Redis keep nothing on disk; ZooKeeper and etcd are as they come, and
+ * wait for the disk.  They have a session of their own, as a service has, and
  * so a share of the processors of their own, and die with the benchmark. */
 #ifndef HF_BENCH_SERVER_H
 #define HF_BENCH_SERVER_H
@@ -13,7 +14,7 @@ enum { SERVERS_MAX = 16 };
 
 typedef struct bench_server {
     pid_t pid;
-    int port;     /* and, in a cluster, port + 10000 */
+    int port;     /* and, in a cluster and for etcd's peers, port + 10000 */
     char dir[64]; /* for files of the benchmark too; removed at exit */
     char socket[96];
 } bench_server;
@@ -27,6 +28,14 @@ const bench_server *server_start_with(const char *const *args);
 
 /* One that watches over `master` under the name "bench". */
 const bench_server *server_start_sentinel(const bench_server *master);
+
+/* One ZooKeeper, one etcd; NULL where it is not installed. */
+const bench_server *server_start_zookeeper(void);
+const bench_server *server_start_etcd(void);
+
+/* Of such a one; lent until the next call. */
+const char *server_zookeeper_version(const bench_server *server);
+const char *server_etcd_version(const bench_server *server);
 
 /* Earlier than at exit. */
 void server_stop(const bench_server *server);

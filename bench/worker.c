@@ -97,22 +97,26 @@ static bool give(member *m) {
                 &err);
 }
 
-static void note_turn(int number) {
-    int64_t last = shared->last;
+void turns_wait(volatile turns *t, int64_t ns) {
+    t->wait_ns[t->waits++ % TURNS_WAITS] = ns;
+}
 
-    shared->sections++;
-    shared->last = number;
+void turns_note(volatile turns *t, int number, int threads) {
+    int64_t last = t->last, now = now_ns(), stayed = now - t->since_ns;
+
+    t->sections++;
+    t->last = number;
     if (last < 0 || last == number)
         return;
-    shared->handed++;
-    if (last / row.threads != number / row.threads) {
-        int64_t now = now_ns(), stayed = now - shared->since_ns;
-
-        shared->crossed++;
-        if (shared->since_ns && stayed > shared->longest_ns)
-            shared->longest_ns = stayed;
-        shared->since_ns = now;
-    }
+    t->handed++;
+    if (t->freed_ns)
+        turns_wait(t, now - t->freed_ns);
+    if (last / threads == number / threads)
+        return;
+    t->crossed++;
+    if (t->since_ns && stayed > t->longest_ns)
+        t->longest_ns = stayed;
+    t->since_ns = now;
 }
 
 /* What comes after the stop only lets those go who still wait. */
@@ -125,10 +129,12 @@ static bool pair(member *m) {
     if (!atomic_load_explicit(&over, memory_order_relaxed)) {
         m->counted++;
         if (shared)
-            note_turn(m->number);
+            turns_note(shared, m->number, row.threads);
         if (row.section_us)
             nanosleep(&section, NULL);
     }
+    if (shared)
+        shared->freed_ns = now_ns();
     return give(m);
 }
 

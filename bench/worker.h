@@ -3,8 +3,8 @@
  * worker.h - threads of one process that take what they are told to take, as
  * often as they can, between two lines of their input.
  *
- * A worker of ours and one of Redisson's (redisson/Bench.java) understand the
- * same lines and say the same words:
+ * A worker of ours and those of others (java/bench/Worker.java, kazoo/bench.py,
+ * etcd/main.go) understand the same lines and say the same words:
  *
  *     open URI      OK VERSION
  *     row KIND PROCESS THREADS SECTION_US PERMITS OWN NAME FILE
@@ -21,6 +21,8 @@
 
 #include <stdint.h>
 
+enum { WORKER_THREADS = 128, TURNS_WAITS = 1024 };
+
 /* What the holders of an exclusive lock leave for each other, in a file that
  * all workers share; the lock guards it.  Plain 64-bit words: Java knows it
  * too. */
@@ -31,10 +33,17 @@ typedef struct turns {
     int64_t crossed;    /* went to another process                          */
     int64_t since_ns;   /* when it crossed, by the monotonic clock; 0       */
     int64_t longest_ns; /* stayed in one process while the other wanted it  */
+    int64_t freed_ns;   /* when it was last given back: before the call; 0  */
+    int64_t waits;      /* how many of the next there were                  */
+    int64_t wait_ns[TURNS_WAITS]; /* from there until another thread was in,
+                                     the last ones, as a ring               */
 } turns;
 
-enum { WORKER_THREADS = 128 };
-
 int worker_main(void); /* reads stdin to its end */
+
+/* Whoever was let in, straight after it was: `number` of all threads, of which
+ * each process has so many. */
+void turns_note(volatile turns *t, int number, int threads);
+void turns_wait(volatile turns *t, int64_t ns); /* one more for the ring */
 
 #endif

@@ -32,11 +32,12 @@ fetch() {
     cp "$pom" "$out/pom.xml"
 }
 
+# compile SOURCE...
 compile() {
     rm -rf "$out/classes" "$out/classes.new"
     javac --release 17 -Xlint:all -Werror -cp "$out/lib/*" \
-        -d "$out/classes.new" "$here/Bench.java"
-    cp "$here/Bench.java" "$out/Bench.java"
+        -d "$out/classes.new" "$@"
+    cat "$@" >"$out/made-of"
     mv "$out/classes.new" "$out/classes"
 }
 
@@ -47,7 +48,8 @@ if [ ! -d "$out/lib" ] || ! cmp -s "$pom" "$out/pom.xml"; then
     rm -rf "$out/classes"
     fetch
 fi
-if [ ! -d "$out/classes" ] || ! cmp -s "$here/Bench.java" "$out/Bench.java"; then
-    compile
+set -- "$here/Bench.java" "$here"/../java/bench/*.java
+if [ ! -d "$out/classes" ] || ! cat "$@" | cmp -s - "$out/made-of"; then
+    compile "$@"
 fi
 rm -f "$out/why"

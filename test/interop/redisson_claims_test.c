@@ -125,13 +125,14 @@ static void an_interrupted_fair_waiter_stays_in_the_queue(void **state) {
     assert_int_equal(redis_n("ZCARD redisson_lock_timeout:{x}"), 2);
 }
 
+/* Whoever pauses asks a few times until that head is forgotten. */
 static void behind_a_dead_fair_head_java_asks_without_pause(void **state) {
     (void)state;
     redis("RPUSH redisson_lock_queue:{x} stranger:1");
     redis("ZADD redisson_lock_timeout:{x} %lld stranger:1",
-          (long long)now_ms() + 3000);
+          (long long)now_ms() + 5000);
     java_begins(1, "fair lock x");
-    hf_test_eventually(scripts_run() > 1000, 3000);
+    hf_test_eventually(scripts_run() > 100, 5000);
     java_answers(1, "OK");
 }
 

@@ -56,5 +56,10 @@ const commands = {
 
 // One that is away is complained of by every command.
 clients.forEach((client) => client.on("error", () => {}));
-commands[command]().then(
-    () => clients.forEach((client) => client.disconnect()));
+
+// What is still under way, such as the undoing of a lock that was not had, is
+// waited for: to break it off would count as an error of this program.
+commands[command]().then(async () => {
+    await Promise.allSettled(clients.map((client) => client.quit()));
+    clients.forEach((client) => client.disconnect());
+});

@@ -66,13 +66,23 @@ static uint64_t token_of(hf_line_store *s, hf_line_place *p) {
     return w->token;
 }
 
-/* It is in. */
+static void clear_place(asking *a) {
+    pthread_mutex_lock(&a->store->mu);
+    hf__place_clear(a->store, a->place);
+    pthread_mutex_unlock(&a->store->mu);
+}
+
+/* It is in, if what the session is good for was said of the one it is in. */
 static int grant(asking *a) {
     hf_line_store *s = a->store;
     hf_line_place *p = a->place;
     hf_claim *c = a->claim;
 
     c->session_ms = hf__line_session_ms(s);
+    if (!hf__line_lives(s, p)) {
+        clear_place(a);
+        return AGAIN;
+    }
     pthread_mutex_lock(&s->mu);
     p->holds = true;
     p->only_one = false;
@@ -84,12 +94,6 @@ static int grant(asking *a) {
     c->token = p->token;
     c->last_token = 0;
     return HF_OK;
-}
-
-static void clear_place(asking *a) {
-    pthread_mutex_lock(&a->store->mu);
-    hf__place_clear(a->store, a->place);
-    pthread_mutex_unlock(&a->store->mu);
 }
 
 /* The entry at `me` is ours; whether it may hold. */

@@ -90,6 +90,10 @@ static int take_answer(hf_line_store *s, hf_claim *c, const char *key,
     if (found != HF_OK || !c->token)
         return found;
     c->session_ms = hf__line_session_ms(s);
+    if (!hf__line_lives(s, p)) { /* that was said of another session */
+        drop(s, p);
+        return HF_ELOST;
+    }
     p->lease_until = hf__line_lease(c);
     hf__worker_look_by(s, p->lease_until);
     return HF_OK;

@@ -39,6 +39,28 @@ setup_store() {
     run -0 "$HOLDFAST" run -w 20s job -- true
 }
 
+# ran NAME: the job was let in.
+ran() {
+    "$HOLDFAST" run --skip job -- touch "$1"
+    [ -e "$1" ]
+}
+
+@test "run: a job is skipped while it runs, and for a while after it ran" {
+    setup_store
+    holder job
+    run -0 "$HOLDFAST" run --skip job -- touch beside
+    kill -TERM "${STARTED[0]}"
+    ended "${STARTED[0]}"
+    run -0 "$HOLDFAST" run --at-least 5s job -- touch first
+    run -0 "$HOLDFAST" run --skip job -- touch second
+    [ -e first ]
+    [ ! -e beside ]
+    [ ! -e second ]
+    await ran third
+    run -76 "$HOLDFAST" run --at-most 300ms job -- tail -f /dev/null
+    contains "$output" "--at-most"
+}
+
 @test "run: readers share, a writer does not" {
     setup_store
     holder --shared book

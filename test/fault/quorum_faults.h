@@ -58,14 +58,26 @@ static void with_one(void **state) {
     hf_test_body(state);
 }
 
+static void begin_proxy(void) {
+    proxy = new_proxy(port);
+    snprintf(through, sizeof through, "%s://127.0.0.1:%d/%s", BRAND.scheme,
+             hf_test_proxy_port(proxy), root);
+}
+
 /* The shared server, and a proxy before it. */
 static void with_a_proxy(void **state) {
     hf_test_quorum_borrow(&SORT, direct, sizeof direct);
     port = atoi(strrchr(direct, ':') + 1);
     snprintf(root, sizeof root, "%.60s", strrchr(direct, '/') + 1);
-    proxy = new_proxy(port);
-    snprintf(through, sizeof through, "%s://127.0.0.1:%d/%s", BRAND.scheme,
-             hf_test_proxy_port(proxy), root);
+    begin_proxy();
+    hf_test_body(state);
+}
+
+/* Three servers, and a proxy before one of them. */
+static void with_three_by_proxy(void **state) {
+    begin_with(3);
+    port = hf_test_quorum_port(servers, 0);
+    begin_proxy();
     hf_test_body(state);
 }
 
@@ -699,10 +711,33 @@ static void a_lost_answer_to_a_release_is_asked_for_again(void **state) {
     nothing_is_left();
 }
 
+static void a_holder_asleep_for_longer_than_its_session_has_lost(void **s) {
+    (void)s;
+    char uri[320];
+    snprintf(uri, sizeof uri, "%s?session=" BRIEF, direct);
+    hf_lock *b = warm_lock_in(direct, LASTING);
+    hf_test_peer *peer = hf_test_peer_start(uri);
+    hf_test_peer_ask(peer, "lock 0 x");
+    hf_test_peer_ask(peer, "try 0");
+    assert_string_equal(hf_test_peer_ask(peer, "held 0"), "OK 1");
+    hf_test_peer_signal(peer, SIGSTOP);
+    hf_expect(HF_OK, hf_lock_acquire(b, HF_TEST_LONG, ERR));
+    hf_test_peer_signal(peer, SIGCONT);
+    assert_string_equal(hf_test_peer_ask(peer, "held 0"), "OK 0");
+    assert_string_equal(hf_test_peer_ask(peer, "release 0"), "LOST");
+    assert_true(hf_lock_is_held(b));
+    hf_expect(HF_OK, hf_lock_release(b, ERR));
+    hf_test_peer_stop(peer);
+    nothing_is_left();
+}
+
 /* The name tells CTest that it takes three servers: see discover.cmake. */
-#define THREE(name) {"three." #name, with_three, NULL, teardown, (void *)name},
-#define ONE(name)   HF_TEST_IN(with_one, name, teardown),
-#define PROXY(name) HF_TEST_IN(with_a_proxy, name, teardown),
+#define THREE_BY(setup, name)                                                  \
+    {"three." #name, setup, NULL, teardown, (void *)name},
+#define THREE(name)       THREE_BY(with_three, name)
+#define THREE_PROXY(name) THREE_BY(with_three_by_proxy, name)
+#define ONE(name)         HF_TEST_IN(with_one, name, teardown),
+#define PROXY(name)       HF_TEST_IN(with_a_proxy, name, teardown),
 
 #define QUORUM_FAULTS                                                          \
     THREE(a_hold_outlives_the_death_of_every_leader)                           \
@@ -714,6 +749,11 @@ static void a_lost_answer_to_a_release_is_asked_for_again(void **state) {
     THREE(without_a_majority_nothing_is_granted_and_holds_end)                 \
     THREE(a_wait_outlasts_the_death_of_all_servers)                            \
     THREE(nobody_meets_anybody_while_leaders_die)                              \
+    THREE(a_holder_asleep_for_longer_than_its_session_has_lost)                \
+    THREE_PROXY(a_short_partition_costs_nothing)                               \
+    THREE_PROXY(a_long_partition_is_a_loss_told_before_others_enter)           \
+    THREE_PROXY(a_hundred_waiters_lose_their_session_and_enter)                \
+    THREE_PROXY(a_lost_answer_to_a_claim_makes_one_entry)                      \
     ONE(a_hold_and_a_wait_outlive_a_restart)                                   \
     ONE(a_server_asleep_for_longer_than_a_session_ends_holds)                  \
     ONE(an_endpoint_that_is_away_is_passed_over)                               \

@@ -209,13 +209,20 @@ static void enter(link *l, asker *a) {
     l->waiting = a;
 }
 
-/* Whoever reads no more calls another to it. */
+/* Whoever reads no more calls another to it, who has not been answered: one
+ * who was is on its way out, and would only pass it on. */
 static void depart(link *l, asker *a) {
+    asker *next;
+
     *a->link = a->next;
     if (a->next)
         a->next->link = a->link;
-    if (!l->reading && l->waiting)
-        pthread_cond_signal(&l->waiting->cond);
+    if (l->reading)
+        return;
+    for (next = l->waiting; next && !next->open;)
+        next = next->next;
+    if (next)
+        pthread_cond_signal(&next->cond);
 }
 
 int hf__calls_ask(hf_calls *c, hf_question *q, size_t n, const char *token,

@@ -13,7 +13,8 @@ begin() {
     etcd_start
     export HOLDFAST_STORE=etcd://127.0.0.1:$ETCD_PORT
     run "$HOLDFAST" ls
-    [ "$status" -eq 0 ] || skip "holdfast cannot speak to etcd: $output"
+    case $output in *"module holdfast-etcd"*) skip "$output" ;; esac
+    [ "$status" -eq 0 ]
 }
 
 # etcdctl_holds OPTION...: until it is told to stop; its pid in HOLDER.

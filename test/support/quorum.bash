@@ -9,8 +9,11 @@
 on_quorum() {
     local lent=${HF_TEST_DIR:-/tmp}/lent-$HF_SORT/0 uri
     if [ ! -e "$lent" ]; then
+        local rc=0
         HF_TEST_DIR=$DIR "${HF_LENDER:-hf-lender}" start "$HF_SORT" 1 3>&- ||
-            skip "no $HF_SORT"
+            rc=$?
+        [ "$rc" -ne 77 ] || skip "$HF_SORT is not installed"
+        [ "$rc" -eq 0 ]
         lent=$DIR/lent-$HF_SORT/0
     fi
     read -r uri <"$lent"

@@ -69,8 +69,8 @@ typedef struct hf_entered {
 typedef struct hf_lineup {
     hf_entered *all; /* grown by hf__lineup_add */
     size_t n;
-    uint64_t as_of;         /* the store's own count of its changes (zxid,
-                               revision) at that moment, for `watch`        */
+    uint64_t as_of;         /* the store's own mark of that moment (a
+                               revision), for `watch`                       */
     uint64_t last_token;    /* no grant in this line had a higher token so
                                far, and none to come has one as low; 0: the
                                store remembers nothing                      */
@@ -206,7 +206,7 @@ typedef struct hf_port_ops {
     int (*check)(hf_port *p, const char *const *keys, int *found, size_t n,
                  hf_time by, hf_error *err);
 
-    /* Tells of the first change of the key after `as_of` (0: from now on) by
+    /* Tells of the first change of the key since `as_of` (0: from now on) by
      * `moved(watch)`; key NULL: of the line's number and of what is leased out
      * of it.  HF_EFREE: it is gone, or has changed, already; no watch is kept
      * then, nor after an error.  `watch` is the caller's number for it, never used

@@ -111,21 +111,16 @@ static uint64_t version_of(const hf_answer *count, const hf_answer *answers) {
     return high << 32 | low;
 }
 
-static uint64_t later(uint64_t a, int64_t b) {
-    return (uint64_t)b > a ? (uint64_t)b : a;
-}
+/* One round reads one node after the other, with writes of others in between.
+ * So the latest change of all would hide an earlier one that the node read
+ * first had missed; what was read of each must be the same. */
+uint64_t hf__zk_number_as_of(const hf_answer *count, const hf_answer *leases) {
+    uint64_t number = count->rc == ZOK ? (uint64_t)count->stat.mzxid : 0;
+    uint64_t leased =
+        leases && leases->rc == ZOK ? (uint64_t)leases->stat.pzxid : 0;
+    uint64_t both = number * UINT64_C(0x9e3779b97f4a7c15) + leased;
 
-uint64_t hf__zk_number_as_of(const hf_answer *count, const hf_answer *answers,
-                             const hf_answer *leases) {
-    uint64_t at = 0;
-
-    if (count->rc == ZOK)
-        at = later(at, count->stat.mzxid);
-    if (answers->rc == ZOK)
-        at = later(at, answers->stat.mzxid);
-    if (leases && leases->rc == ZOK)
-        at = later(at, leases->stat.pzxid);
-    return at;
+    return both ? both : 1;
 }
 
 /* ---- read -------------------------------------------------------------- */
@@ -207,7 +202,7 @@ static int read_once(hf_zookeeper *p, const hf_line *line,
     if (rc == HF_OK)
         rc = note_state(p, base, count, answers, state, by, err);
     if (rc == HF_OK) {
-        state->as_of = hf__zk_number_as_of(count, answers, leases);
+        state->as_of = hf__zk_number_as_of(count, leases);
         *leased = leases ? count_leases(p, leases) : 0;
     }
     hf__round_free(r);

@@ -65,25 +65,22 @@ static int note_leases(taking *t, const hf_answer *leases) {
 }
 
 static int survey(taking *t) {
-    const hf_answer *leases, *count, *answers;
-    char path[HF_ZNODE_SIZE];
+    const hf_answer *leases, *count;
     hf_round *r;
-    int rc = hf__round_begin(&r, t->p->zk, 4, t->by, t->err);
+    int rc = hf__round_begin(&r, t->p->zk, 3, t->by, t->err);
 
     if (rc != HF_OK)
         return rc;
-    hf__zookeeper_join(path, t->base, hf__zk_answers);
     hf__round_sync(r);
     leases = hf__round_children(r, t->folder);
     count = hf__round_get(r, t->count);
-    answers = hf__round_exists(r, path);
     rc = hf__round_end(r, t->by, t->err);
     if (rc == HF_OK)
         rc = note_number(t, count);
     if (rc == HF_OK)
         rc = note_leases(t, leases);
     if (rc == HF_OK)
-        t->came->as_of = hf__zk_number_as_of(count, answers, leases);
+        t->came->as_of = hf__zk_number_as_of(count, leases);
     hf__round_free(r);
     return rc;
 }

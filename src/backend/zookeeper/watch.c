@@ -129,17 +129,12 @@ static int watch_coming(hf_zookeeper *p, const char *folder, uint64_t watch,
     return rc;
 }
 
-/* A number that is not there any more is later than any that was. */
-static bool has_changed(const hf_answer *count, uint64_t now, uint64_t as_of) {
-    return as_of && (now > as_of || (count->rc == ZNONODE && now < as_of));
-}
-
 static int watch_number(hf_zookeeper *p, const hf_line *line, uint64_t as_of,
                         uint64_t watch, hf_time by, hf_error *err) {
     char base[HF_ZNODE_SIZE], path[HF_ZNODE_SIZE];
-    const hf_answer *count, *answers, *leases = NULL;
+    const hf_answer *count, *leases = NULL;
     hf_round *r;
-    int rc = hf__round_begin(&r, p->zk, 3, by, err);
+    int rc = hf__round_begin(&r, p->zk, 2, by, err);
 
     if (rc != HF_OK)
         return rc;
@@ -151,17 +146,14 @@ static int watch_number(hf_zookeeper *p, const hf_line *line, uint64_t as_of,
     }
     hf__zookeeper_join(path, base, hf__zk_count);
     count = hf__round_watch_exists(r, path, watch);
-    hf__zookeeper_join(path, base, hf__zk_answers);
-    answers = hf__round_exists(r, path);
     hf__zookeeper_join(path, base, hf__zk_leases);
     if (line->kind == HF_SEMAPHORE)
         leases = hf__round_watch_children(r, path, watch);
     rc = hf__round_end(r, by, err);
     if (rc == HF_OK && count->rc != ZOK && count->rc != ZNONODE)
         rc = hf__zk_refusal(count->rc, base, err);
-    else if (rc == HF_OK &&
-             has_changed(count, hf__zk_number_as_of(count, answers, leases),
-                         as_of))
+    else if (rc == HF_OK && as_of &&
+             as_of != hf__zk_number_as_of(count, leases))
         rc = HF_EFREE;
     else if (rc == HF_OK && leases && leases->rc == ZNONODE)
         rc = watch_coming(p, path, watch, by, err);

@@ -122,10 +122,9 @@ enum { HF_COUNT_BYTES = 4 };
 bool hf__zk_count_parse(const hf_answer *get, int64_t *number);
 void hf__zk_count_write(int64_t number, char bytes[HF_COUNT_BYTES]);
 
-/* The latest change of a number and of what is leased out of it; answers of
- * nodes that are not there count as never. */
-uint64_t hf__zk_number_as_of(const hf_answer *count, const hf_answer *answers,
-                             const hf_answer *leases);
+/* Of a number and of what is leased out of it (NULL: a latch): another when
+ * either has changed, is new or is gone.  Never 0. */
+uint64_t hf__zk_number_as_of(const hf_answer *count, const hf_answer *leases);
 
 /* How the answers of a number begin, by which `names` knows what it counts. */
 bool hf__zk_answers_are_of(const char *text, size_t length, hf_kind kind);

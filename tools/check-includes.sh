@@ -33,7 +33,7 @@ src/backend/*            deny   src/waiters.h
 src/backend/*            deny   src/keeper.h
 src/backend/*            deny   cli/*
 src/backend/redis/*      allow  src/backend/redis/*
-src/backend/sql/*        allow  src/backend/sql/*
+src/backend/sqlite/*     allow  src/backend/sqlite/*
 src/backend/zookeeper/*  allow  src/backend/zookeeper/*
 src/backend/etcd/*       allow  src/backend/etcd/*
 src/backend/line/*       allow  src/backend/line/*
@@ -44,7 +44,7 @@ src/backend/redis/*      allow  src/backend/net/*
 src/backend/etcd/*       allow  src/backend/net/*
 src/backend/*/*          deny   src/backend/*
 src/backend/*            deny   src/backend/redis/*
-src/backend/*            deny   src/backend/sql/*
+src/backend/*            deny   src/backend/sqlite/*
 src/backend/*            deny   src/backend/zookeeper/*
 src/backend/*            deny   src/backend/etcd/*
 src/backend/*            deny   src/backend/line/*
@@ -122,11 +122,11 @@ self_test() {
     tree=$(mktemp -d)
     trap 'rm -rf "$tree"' EXIT
     cd "$tree"
-    mkdir -p include/holdfast src/backend/sql src/backend/redis cli \
+    mkdir -p include/holdfast src/backend/sqlite src/backend/redis cli \
         src/backend/line src/backend/net src/backend/zookeeper src/backend/etcd
     touch include/holdfast.h src/claim.h src/client.h src/lock.h cli/options.h \
         src/waiters.h src/keeper.h src/world.h src/backend/table.h \
-        src/backend/redis/conn.h src/backend/sql/wake.h \
+        src/backend/redis/conn.h src/backend/sqlite/wake.h \
         src/backend/line/port.h src/backend/net/tls.h \
         src/backend/zookeeper/handle.h src/backend/etcd/link.h
     echo '#include "../holdfast.h"' >include/holdfast/backend.h
@@ -157,10 +157,10 @@ src/claim.c world.h
 src/backend/memory.c ../client.h
 src/backend/memory.c ../lock.h
 src/backend/redis/redis.c ../../waiters.h
-src/backend/redis/redis.c ../sql/wake.h
-src/backend/sql/sqlite.c ../../keeper.h
-src/backend/sql/sqlite.c ../redis/conn.h
-src/backend/sql/sqlite.c ../line/port.h
+src/backend/redis/redis.c ../sqlite/wake.h
+src/backend/sqlite/sqlite.c ../../keeper.h
+src/backend/sqlite/sqlite.c ../redis/conn.h
+src/backend/sqlite/sqlite.c ../line/port.h
 src/backend/redis/redis.c ../line/port.h
 src/backend/etcd/etcd.c ../zookeeper/handle.h
 src/backend/etcd/etcd.c ../redis/conn.h

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "backend/sql/file.h"
+#include "backend/sqlite/file.h"
 
 /* ---- the file ---------------------------------------------------------- */
 

@@ -6,8 +6,8 @@
  * it wakes who waits there; that it can be reached at all says that its
  * process lives.  Both are hints for whoever also looks again by himself;
  * only the certain "nobody is there" is acted upon. */
-#ifndef HF_SQL_WAKE_H
-#define HF_SQL_WAKE_H
+#ifndef HF_SQLITE_WAKE_H
+#define HF_SQLITE_WAKE_H
 
 #include "../../world.h"
 #include "file.h"

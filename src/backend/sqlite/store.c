@@ -37,7 +37,7 @@ sqlite3_stmt *hf__store_query(hf_embedded *s, hf_query which, const hf_claim *c,
 
     if (st == NULL)
         return NULL;
-    sqlite3_bind_int64(st, 1, hf__sql_line_of(c->kind));
+    sqlite3_bind_int64(st, 1, hf__sqlite_line_of(c->kind));
     sqlite3_bind_text(st, 2, c->name, -1, SQLITE_STATIC);
     sqlite3_bind_int64(st, 3, (int64_t)c->owner);
     sqlite3_bind_int64(st, 6, s->now);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * list.h - who holds, who waits, and how much is left. */
-#ifndef HF_SQL_LIST_H
-#define HF_SQL_LIST_H
+#ifndef HF_SQLITE_LIST_H
+#define HF_SQLITE_LIST_H
 
 #include "store.h"
 

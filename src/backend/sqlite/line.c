@@ -25,13 +25,13 @@
 
 /* ---- places ------------------------------------------------------------ */
 
-int hf__sql_line_ticket(hf_embedded *s, const hf_claim *c, int64_t *ret,
-                        hf_error *err) {
+int hf__sqlite_line_ticket(hf_embedded *s, const hf_claim *c, int64_t *ret,
+                           hf_error *err) {
     return hf__store_ask_number(s, HF_QUERY_place, c, hf__place_ticket(c), ret,
                                 err);
 }
 
-int hf__sql_line_join(hf_embedded *s, hf_claim *c, hf_error *err) {
+int hf__sqlite_line_join(hf_embedded *s, hf_claim *c, hf_error *err) {
     sqlite3_stmt *st;
     int64_t ticket;
     int rc;
@@ -52,11 +52,11 @@ int hf__sql_line_join(hf_embedded *s, hf_claim *c, hf_error *err) {
     return HF_BUSY;
 }
 
-int hf__sql_line_step_out(hf_embedded *s, const hf_claim *c, hf_error *err) {
+int hf__sqlite_line_step_out(hf_embedded *s, const hf_claim *c, hf_error *err) {
     return hf__store_run(s, HF_QUERY_leave, c, hf__place_ticket(c), err);
 }
 
-hf_time hf__sql_line_look_again(int64_t at_us) {
+hf_time hf__sqlite_line_look_again(int64_t at_us) {
     hf_time soon = hf__now() + hf__jitter(LOOK_AGAIN);
 
     return at_us < soon / 1000 ? at_us * 1000 : soon;
@@ -97,12 +97,12 @@ static int ask(hf_embedded *s, hf_claim *c, bool waits, hf_error *err) {
         return rc;
     armed = why.n == 0 || hf__wake_arm(s->wake, c, why.peers, why.n);
     if (why.ring || (stood && !hf__is_alone(c)))
-        hf__sql_line_ring(s, c);
+        hf__sqlite_line_ring(s, c);
     return armed ? HF_BUSY : HF_AGAIN;
 }
 
-int hf__sql_line_attempt(hf_embedded *s, hf_claim *c, bool waits,
-                         hf_error *err) {
+int hf__sqlite_line_attempt(hf_embedded *s, hf_claim *c, bool waits,
+                            hf_error *err) {
     int rc = hf__db_check_place(s->db, err);
 
     if (rc == HF_OK)
@@ -131,13 +131,14 @@ static bool has_a_bell_of_its_own(hf_kind asked) {
     return asked == HF_FAIR || hf__mode(asked) == HF_PERMITS;
 }
 
-bool hf__sql_line_ring_one(hf_embedded *s, const hf_claim *c,
-                           const hf_peer *who, hf_kind asked, uint64_t owner) {
+bool hf__sqlite_line_ring_one(hf_embedded *s, const hf_claim *c,
+                              const hf_peer *who, hf_kind asked,
+                              uint64_t owner) {
     return hf__wake_ring(s->wake, who->client, hf_line_kind(asked), c->name,
                          has_a_bell_of_its_own(asked) ? owner : 0);
 }
 
-void hf__sql_line_ring(hf_embedded *s, const hf_claim *c) {
+void hf__sqlite_line_ring(hf_embedded *s, const hf_claim *c) {
     if (hf__is_alone(c))
         hf__alone_ring(s, c);
     else
@@ -147,8 +148,8 @@ void hf__sql_line_ring(hf_embedded *s, const hf_claim *c) {
 /* ---- leaving ----------------------------------------------------------- */
 
 /* Those behind us may have waited for us. */
-int hf__sql_line_leave(hf_embedded *s, hf_claim *c, hf_error *err) {
-    int rc = hf__sql_line_step_out(s, c, err);
+int hf__sqlite_line_leave(hf_embedded *s, hf_claim *c, hf_error *err) {
+    int rc = hf__sqlite_line_step_out(s, c, err);
 
     if (rc != HF_OK)
         return rc;
@@ -158,13 +159,13 @@ int hf__sql_line_leave(hf_embedded *s, hf_claim *c, hf_error *err) {
                         "%s is no longer held: its lease ended or somebody "
                         "took it away",
                         c->name);
-    hf__sql_line_ring(s, c);
+    hf__sqlite_line_ring(s, c);
     return HF_OK;
 }
 
-void hf__sql_line_owner(const hf_peer *by, hf_kind asked, uint64_t owner,
-                        const void *nonce, size_t nonce_size, char *buf,
-                        size_t size) {
+void hf__sqlite_line_owner(const hf_peer *by, hf_kind asked, uint64_t owner,
+                           const void *nonce, size_t nonce_size, char *buf,
+                           size_t size) {
     hf_claim c = {.kind = asked, .owner = owner};
 
     if (nonce_size == sizeof c.nonce)
@@ -172,8 +173,8 @@ void hf__sql_line_owner(const hf_peer *by, hf_kind asked, uint64_t owner,
     hf__owner_of(&c, by->client, buf, size);
 }
 
-int hf__sql_line_force(hf_embedded *s, hf_claim *c, const char *whose,
-                       hf_error *err) {
+int hf__sqlite_line_force(hf_embedded *s, hf_claim *c, const char *whose,
+                          hf_error *err) {
     int rc = hf__store_begin(s, err);
 
     if (rc != HF_OK)
@@ -187,6 +188,6 @@ int hf__sql_line_force(hf_embedded *s, hf_claim *c, const char *whose,
         return hf__fail(err, HF_EFREE, "%s%s %s",
                         whose != NULL ? whose : "nobody",
                         whose != NULL ? " does not hold" : " holds", c->name);
-    hf__sql_line_ring(s, c);
+    hf__sqlite_line_ring(s, c);
     return HF_OK;
 }

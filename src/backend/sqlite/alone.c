@@ -170,7 +170,7 @@ static int hold(hf_embedded *s, hf_claim *c, hf_error *err) {
         return HF_AGAIN;
     rc = hf__clients_introduce(s, c, err);
     if (rc == HF_OK)
-        rc = hf__sql_line_step_out(s, c, err);
+        rc = hf__sqlite_line_step_out(s, c, err);
     return rc == HF_OK ? take(s, c, true, err) : rc;
 }
 
@@ -189,7 +189,7 @@ static int decide_among(hf_embedded *s, hf_claim *c, bool waits,
     int64_t ticket = INT64_MAX;
     int placed, behind, late = 0;
 
-    placed = hf__sql_line_ticket(s, c, &ticket, err);
+    placed = hf__sqlite_line_ticket(s, c, &ticket, err);
     if (placed < 0)
         return placed;
     behind = nearest(s, c, ticket, &why->one, err);
@@ -206,8 +206,8 @@ static int decide_among(hf_embedded *s, hf_claim *c, bool waits,
     why->peers = &why->one;
     why->n = why->one.known ? 1 : 0;
     c->ask_again =
-        hf__sql_line_look_again(seen->held ? seen->until : INT64_MAX);
-    return placed || !waits ? HF_BUSY : hf__sql_line_join(s, c, err);
+        hf__sqlite_line_look_again(seen->held ? seen->until : INT64_MAX);
+    return placed || !waits ? HF_BUSY : hf__sqlite_line_join(s, c, err);
 }
 
 int hf__alone_decide(hf_embedded *s, hf_claim *c, bool waits, hf_refusal *why,
@@ -246,7 +246,7 @@ void hf__alone_ring(hf_embedded *s, const hf_claim *c) {
     hf_peer head;
 
     while (find_head(s, c, &head, &asked, &owner, &err) > 0) {
-        if (hf__sql_line_ring_one(s, c, &head, asked, owner) ||
+        if (hf__sqlite_line_ring_one(s, c, &head, asked, owner) ||
             hf__wake_lives(s->wake, &head))
             return;
         if (hf__clients_bury(s, c, &head, &err) != HF_OK)
@@ -263,8 +263,8 @@ int hf__alone_force(hf_embedded *s, const hf_claim *c, const char *whose,
 
     if (rc != HF_OK || !seen.held)
         return rc;
-    hf__sql_line_owner(&seen.by, seen.asked, seen.owner, NULL, 0, owner,
-                       sizeof owner);
+    hf__sqlite_line_owner(&seen.by, seen.asked, seen.owner, NULL, 0, owner,
+                          sizeof owner);
     if (whose != NULL && strcmp(whose, owner) != 0)
         return 0;
     rc = hf__store_raise(s, c, &token, err); /* and so frees it */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * clients.h - the records that say who is there, and what the dead leave. */
-#ifndef HF_SQL_CLIENTS_H
-#define HF_SQL_CLIENTS_H
+#ifndef HF_SQLITE_CLIENTS_H
+#define HF_SQLITE_CLIENTS_H
 
 #include "store.h"
 

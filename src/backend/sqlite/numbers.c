@@ -87,7 +87,7 @@ static int give_back(hf_embedded *s, const hf_claim *c, hf_error *err) {
     int rc = hf__numbers_recall(s, c, &result, &value, err);
 
     if (rc >= 0)
-        rc = hf__sql_line_step_out(s, c, err);
+        rc = hf__sqlite_line_step_out(s, c, err);
     if (rc == HF_OK)
         rc = remember(s, c, HF_BUSY, 0, err);
     if (rc == HF_OK)
@@ -108,7 +108,7 @@ int hf__numbers_undo(hf_embedded *s, hf_claim *c, hf_error *err) {
     if (rc < 0)
         return rc;
     c->place = 0;
-    hf__sql_line_ring(s, c);
+    hf__sqlite_line_ring(s, c);
     return rc == HF_OK ?
                HF_OK :
                hf__fail(err, HF_ELOST, "nothing was taken from %s", c->name);
@@ -231,7 +231,7 @@ static int change_for_good(hf_embedded *s, const hf_claim *c, hf_count_op op,
     if (rc < 0)
         return rc;
     if (result == HF_OK)
-        hf__sql_line_ring(s, c);
+        hf__sqlite_line_ring(s, c);
     return result < 0 ? hf__fail(err, result, "%s is not set", c->name) :
                         result;
 }

@@ -2,8 +2,8 @@
  *
  * store.h - the embedded store as its files share it, and its statements with
  * their parameters. */
-#ifndef HF_SQL_STORE_H
-#define HF_SQL_STORE_H
+#ifndef HF_SQLITE_STORE_H
+#define HF_SQLITE_STORE_H
 
 #include "../../claim.h"
 #include "db.h"
@@ -27,19 +27,19 @@ typedef struct hf_embedded {
 } hf_embedded;
 
 /* The line that a kind stands in. */
-static inline hf_kind hf__sql_line_of(hf_kind kind) {
+static inline hf_kind hf__sqlite_line_of(hf_kind kind) {
     return kind == HF_FAIR || kind == HF_SPIN ? HF_LOCK : hf_line_kind(kind);
 }
 
 /* Has its line one holder at most, in the row of the name? */
 static inline bool hf__is_alone(const hf_claim *c) {
-    return hf__sql_line_of(c->kind) == HF_LOCK;
+    return hf__sqlite_line_of(c->kind) == HF_LOCK;
 }
 
 /* See hf_entry.fifo. */
 static inline bool hf__keeps_to_the_line(const hf_claim *c) {
     return c->kind == HF_LOCK || c->kind == HF_FAIR ||
-           (hf__sql_line_of(c->kind) == HF_WRITE && c->writers_first);
+           (hf__sqlite_line_of(c->kind) == HF_WRITE && c->writers_first);
 }
 
 /* What c->place means.  0: nothing is known. */

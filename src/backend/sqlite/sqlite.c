@@ -38,7 +38,7 @@ static int attempt(hf_backend *be, hf_claim *c, bool waits, hf_time by,
 
     if (rc != HF_OK)
         return rc;
-    rc = hf__sql_line_attempt(s, c, waits, err);
+    rc = hf__sqlite_line_attempt(s, c, waits, err);
     hf__db_leave(s->db);
     return rc;
 }
@@ -70,7 +70,7 @@ static int renew_one(hf_embedded *s, hf_claim *c, hf_error *err) {
     int rc;
 
     if (c->token == 0) {
-        rc = hf__sql_line_ticket(s, c, &ticket, err);
+        rc = hf__sqlite_line_ticket(s, c, &ticket, err);
         return rc < 0 ? rc : rc > 0 ? HF_OK : HF_ELOST;
     }
     rc = hf__store_run_on_grant(s, query, c, err);
@@ -142,13 +142,13 @@ static int free_held(hf_embedded *s, hf_claim *c, hf_error *err) {
     if (rc < 0)
         return rc;
     if (rc == 0) /* perhaps it waits */
-        return hf__sql_line_leave(s, c, err);
+        return hf__sqlite_line_leave(s, c, err);
     c->place = 0;
     if (!waited_for)
         return HF_OK;
     if (!alone)
         hf__store_run(s, HF_QUERY_freed, c, s->now, err);
-    hf__sql_line_ring(s, c);
+    hf__sqlite_line_ring(s, c);
     return HF_OK;
 }
 
@@ -157,7 +157,7 @@ static int keep(hf_embedded *s, hf_claim *c, hf_error *err) {
     int rc = hf__store_run_on_grant(s, query, c, err);
 
     if (rc == HF_OK && hf__db_changes(s->db) == 0)
-        return hf__sql_line_leave(s, c, err);
+        return hf__sqlite_line_leave(s, c, err);
     if (rc == HF_OK)
         c->place = 0;
     return rc;
@@ -166,11 +166,11 @@ static int keep(hf_embedded *s, hf_claim *c, hf_error *err) {
 static int let_go(hf_embedded *s, hf_claim *c, hf_how how, const char *whose,
                   hf_error *err) {
     if (how == HF_RELEASE_FORCED)
-        return hf__sql_line_force(s, c, whose, err);
+        return hf__sqlite_line_force(s, c, whose, err);
     if (c->kind == HF_SEMAPHORE)
         return hf__numbers_undo(s, c, err);
     if (c->kind == HF_LATCH || hf__place_waits(c))
-        return hf__sql_line_leave(s, c, err);
+        return hf__sqlite_line_leave(s, c, err);
     return how == HF_RELEASE_AFTER ? keep(s, c, err) : free_held(s, c, err);
 }
 

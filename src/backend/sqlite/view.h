@@ -4,8 +4,8 @@
  *
  * There is one view to a store, of whoever has entered it.  What is over by
  * now is not in it; inside a transaction it is removed from the tables, too. */
-#ifndef HF_SQL_VIEW_H
-#define HF_SQL_VIEW_H
+#ifndef HF_SQLITE_VIEW_H
+#define HF_SQLITE_VIEW_H
 
 #include "store.h"
 

@@ -63,7 +63,7 @@ static int extend(hf_embedded *s, hf_claim *c, const hf_row *mine,
 
     if (!hf__db_writes(s->db))
         return HF_AGAIN;
-    rc = hf__sql_line_step_out(s, c, err);
+    rc = hf__sqlite_line_step_out(s, c, err);
     c->token = mine->token;
     c->place = HF_PLACE_HOLDS | (uint64_t)mine->id;
     return rc == HF_OK ?
@@ -101,7 +101,7 @@ static int grant(hf_embedded *s, hf_claim *c, bool placed, hf_error *err) {
     if (!hf__db_writes(s->db))
         return HF_AGAIN;
     if (placed)
-        rc = hf__sql_line_step_out(s, c, err);
+        rc = hf__sqlite_line_step_out(s, c, err);
     c->place = 0;
     if (rc != HF_OK || c->kind == HF_LATCH)
         return rc;
@@ -121,7 +121,7 @@ static void refuse(const hf_embedded *s, hf_claim *c, hf_refusal *why) {
         if (v->rows[i].holds && v->rows[i].until < at)
             at = v->rows[i].until;
     }
-    c->ask_again = hf__sql_line_look_again(at);
+    c->ask_again = hf__sqlite_line_look_again(at);
 }
 
 /* Our ticket is known, and the line before it is in view. */
@@ -143,7 +143,7 @@ static int decide_among(hf_embedded *s, hf_claim *c, bool placed, bool waits,
     if (admitted(s, c, all_late(s)))
         return grant(s, c, placed, err);
     refuse(s, c, why);
-    return placed || !waits ? HF_BUSY : hf__sql_line_join(s, c, err);
+    return placed || !waits ? HF_BUSY : hf__sqlite_line_join(s, c, err);
 }
 
 /* A claim on a semaphore that was answered is answered alike. */
@@ -154,7 +154,7 @@ static int answered(hf_embedded *s, hf_claim *c, hf_error *err) {
 
     if (rc <= 0)
         return rc < 0 ? rc : HF_AGAIN;
-    c->ask_again = hf__sql_line_look_again(INT64_MAX);
+    c->ask_again = hf__sqlite_line_look_again(INT64_MAX);
     return result;
 }
 
@@ -166,7 +166,7 @@ int hf__together_decide(hf_embedded *s, hf_claim *c, bool waits,
     if (c->kind == HF_SEMAPHORE && (rc = answered(s, c, err)) != HF_AGAIN)
         return rc;
     if (waits || hf__place_waits(c))
-        placed = hf__sql_line_ticket(s, c, &ticket, err);
+        placed = hf__sqlite_line_ticket(s, c, &ticket, err);
     if (placed < 0)
         return placed;
     rc = hf__view_look(s, c, hf__keeps_to_the_line(c) ? ticket : 0, err);
@@ -197,7 +197,7 @@ static void call(hf_embedded *s, const hf_claim *c, size_t at) {
     hf_error err;
 
     if (was_rung(s->view, at) ||
-        hf__sql_line_ring_one(s, c, &row->by, row->asked, row->owner)) {
+        hf__sqlite_line_ring_one(s, c, &row->by, row->asked, row->owner)) {
         row->holds = entry->holds = true;
         return;
     }
@@ -226,8 +226,8 @@ void hf__together_ring(hf_embedded *s, const hf_claim *c) {
 static bool is_meant(const hf_row *row, const hf_claim *c, const char *whose) {
     char owner[64];
 
-    hf__sql_line_owner(&row->by, row->asked, row->owner, row->nonce,
-                       sizeof row->nonce, owner, sizeof owner);
+    hf__sqlite_line_owner(&row->by, row->asked, row->owner, row->nonce,
+                          sizeof row->nonce, owner, sizeof owner);
     return hf__mode(row->asked) == c->mode &&
            (whose == NULL || strcmp(whose, owner) == 0);
 }

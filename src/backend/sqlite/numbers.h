@@ -2,8 +2,8 @@
  *
  * numbers.h - the number that a semaphore or a latch is.  Called by who has
  * entered the store. */
-#ifndef HF_SQL_NUMBERS_H
-#define HF_SQL_NUMBERS_H
+#ifndef HF_SQLITE_NUMBERS_H
+#define HF_SQLITE_NUMBERS_H
 
 #include "store.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * file.h - where the embedded store may live, and who may write there. */
-#ifndef HF_SQL_FILE_H
-#define HF_SQL_FILE_H
+#ifndef HF_SQLITE_FILE_H
+#define HF_SQLITE_FILE_H
 
 #include <sys/types.h>
 

@@ -2,8 +2,8 @@
  *
  * db.h - one connection to the embedded store: one thread at a time, every
  * wait with a deadline, every failure told apart. */
-#ifndef HF_SQL_DB_H
-#define HF_SQL_DB_H
+#ifndef HF_SQLITE_DB_H
+#define HF_SQLITE_DB_H
 
 #include <sqlite3.h>
 

@@ -72,9 +72,9 @@ static void read_owner(sqlite3_stmt *st, const hf_peer *peer, hf_kind asked,
                        place *ret) {
     const void *nonce = sqlite3_column_blob(st, NONCE);
 
-    hf__sql_line_owner(peer, asked, (uint64_t)sqlite3_column_int64(st, OWNER),
-                       nonce, (size_t)sqlite3_column_bytes(st, NONCE),
-                       ret->owner, sizeof ret->owner);
+    hf__sqlite_line_owner(
+        peer, asked, (uint64_t)sqlite3_column_int64(st, OWNER), nonce,
+        (size_t)sqlite3_column_bytes(st, NONCE), ret->owner, sizeof ret->owner);
 }
 
 static bool read_place(const hf_embedded *s, sqlite3_stmt *st,

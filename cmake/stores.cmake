@@ -4,7 +4,7 @@
 #
 # A store that needs a client library sets HF_<STORE>, and <STORE>_LIBRARIES
 # and <STORE>_INCLUDE_DIRS as pkg-config knows them.
-set(hf_modules redis zookeeper etcd)
+set(hf_modules redis zookeeper etcd postgres mariadb)
 
 function(hf_say store text)
     string(LENGTH "${store}" width)
@@ -58,4 +58,26 @@ if(NGHTTP2_FOUND AND OPENSSL_FOUND)
 else()
     set(HF_ETCD OFF)
     hf_say(etcd "not built: install libnghttp2-dev and libssl-dev")
+endif()
+
+pkg_check_modules(PQ QUIET libpq>=10)
+if(PQ_FOUND)
+    set(HF_POSTGRES ON)
+    set(POSTGRES_LIBRARIES ${PQ_LIBRARIES})
+    set(POSTGRES_INCLUDE_DIRS ${PQ_INCLUDE_DIRS})
+    hf_say(postgres "built (libpq ${PQ_VERSION})")
+else()
+    set(HF_POSTGRES OFF)
+    hf_say(postgres "not built: install libpq-dev")
+endif()
+
+pkg_check_modules(LIBMARIADB QUIET libmariadb)
+if(LIBMARIADB_FOUND)
+    set(HF_MARIADB ON)
+    set(MARIADB_LIBRARIES ${LIBMARIADB_LIBRARIES})
+    set(MARIADB_INCLUDE_DIRS ${LIBMARIADB_INCLUDE_DIRS})
+    hf_say(mariadb "built (libmariadb ${LIBMARIADB_VERSION})")
+else()
+    set(HF_MARIADB OFF)
+    hf_say(mariadb "not built: install libmariadb-dev")
 endif()

@@ -10,7 +10,8 @@
 #   stores       know backend.h and the claim, but no part of the core above
 #                them, and not each other; table, trace and fault are the
 #                exceptions that hold stores.  What several stores share is a
-#                folder of its own: line (zookeeper, etcd), net (redis, etcd)
+#                folder of its own: line (zookeeper, etcd), net (redis, etcd),
+#                tables (postgres, mariadb)
 #   claim        knows only the public headers
 #
 # One rule a line: files (a pattern), verdict, headers (a pattern) by path from
@@ -42,6 +43,11 @@ src/backend/etcd/*       allow  src/backend/line/*
 src/backend/net/*        allow  src/backend/net/*
 src/backend/redis/*      allow  src/backend/net/*
 src/backend/etcd/*       allow  src/backend/net/*
+src/backend/postgres/*   allow  src/backend/postgres/*
+src/backend/mariadb/*    allow  src/backend/mariadb/*
+src/backend/tables/*     allow  src/backend/tables/*
+src/backend/postgres/*   allow  src/backend/tables/*
+src/backend/mariadb/*    allow  src/backend/tables/*
 src/backend/*/*          deny   src/backend/*
 src/backend/*            deny   src/backend/redis/*
 src/backend/*            deny   src/backend/sqlite/*
@@ -49,6 +55,9 @@ src/backend/*            deny   src/backend/zookeeper/*
 src/backend/*            deny   src/backend/etcd/*
 src/backend/*            deny   src/backend/line/*
 src/backend/*            deny   src/backend/net/*
+src/backend/*            deny   src/backend/postgres/*
+src/backend/*            deny   src/backend/mariadb/*
+src/backend/*            deny   src/backend/tables/*
 src/backend/memory.c     deny   src/backend/*
 src/lock.*               deny   src/backend/*
 src/semaphore.*          deny   src/backend/*
@@ -123,12 +132,15 @@ self_test() {
     trap 'rm -rf "$tree"' EXIT
     cd "$tree"
     mkdir -p include/holdfast src/backend/sqlite src/backend/redis cli \
-        src/backend/line src/backend/net src/backend/zookeeper src/backend/etcd
+        src/backend/line src/backend/net src/backend/zookeeper \
+        src/backend/etcd src/backend/tables src/backend/postgres \
+        src/backend/mariadb
     touch include/holdfast.h src/claim.h src/client.h src/lock.h cli/options.h \
         src/waiters.h src/keeper.h src/world.h src/backend/table.h \
         src/backend/redis/conn.h src/backend/sqlite/wake.h \
         src/backend/line/port.h src/backend/net/tls.h \
-        src/backend/zookeeper/handle.h src/backend/etcd/link.h
+        src/backend/zookeeper/handle.h src/backend/etcd/link.h \
+        src/backend/tables/database.h src/backend/postgres/pool.h
     echo '#include "../holdfast.h"' >include/holdfast/backend.h
     printf '#include <holdfast.h>\n#include "options.h"\n' >cli/main.c
     printf '#include "claim.h"\n#include "client.h"\n' >src/lock.c
@@ -137,6 +149,8 @@ self_test() {
         >src/backend/redis/redis.c
     printf '#include "link.h"\n#include "../line/port.h"\n' \
         >src/backend/etcd/etcd.c
+    printf '#include "pool.h"\n#include "../tables/database.h"\n' \
+        >src/backend/postgres/postgres.c
     check || { echo "self-test: the right tree was refused" && exit 1; }
 
     while read -r file header; do
@@ -169,6 +183,11 @@ src/backend/zookeeper/zookeeper.c ../net/tls.h
 src/backend/line/line.c ../etcd/link.h
 src/backend/net/tls.c ../redis/conn.h
 src/backend/memory.c line/port.h
+src/backend/memory.c tables/database.h
+src/backend/sqlite/sqlite.c ../tables/database.h
+src/backend/tables/tables.c ../postgres/pool.h
+src/backend/mariadb/mariadb.c ../postgres/pool.h
+src/backend/postgres/postgres.c ../sqlite/wake.h
 include/holdfast.h ../src/claim.h
 WRONG
     echo "self-test: every wrong include was found"

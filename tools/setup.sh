@@ -21,6 +21,8 @@ libhiredis-dev       -             the redis store
 libssl-dev           -             TLS for the redis and etcd stores
 libzookeeper-mt-dev  -             the zookeeper store
 libnghttp2-dev       -             the etcd store
+libpq-dev            -             the postgresql store
+libmariadb-dev       -             the mariadb store
 LIST
 }
 
@@ -34,6 +36,9 @@ redis-tools              redis-cli     looks at them from outside
 zookeeper                -             likewise
 etcd-server              etcd          likewise
 etcd-client              etcdctl       locks that it shares with us
+postgresql               -             private servers for the tests
+pgbouncer                pgbouncer     what often stands before them
+mariadb-server           mariadbd      private servers for the tests
 zlib1g-dev               -             asked for by a static link of sqlite
 python3-redis            -             shares its locks with ours in a test
 python3-kazoo            -             likewise, on ZooKeeper
@@ -99,7 +104,8 @@ install_script='
         tail -n 20 $log >&2
         exit 1
     }
-    for server in redis-server etcd-server zookeeper; do
+    for server in redis-server etcd-server zookeeper postgresql pgbouncer \
+        mariadb-server; do
         case " $* " in *" $server "*)
             service=${server%-server}
             [ $server != redis-server ] || service=$server

@@ -28,6 +28,12 @@ extern const hf_backend_ops hf__zookeeper_ops;
 #ifdef HF_WITH_ETCD
 extern const hf_backend_ops hf__etcd_ops;
 #endif
+#ifdef HF_WITH_POSTGRES
+extern const hf_backend_ops hf__postgres_ops;
+#endif
+#ifdef HF_WITH_MARIADB
+extern const hf_backend_ops hf__mariadb_ops;
+#endif
 
 typedef struct store {
     const char *scheme;
@@ -56,6 +62,16 @@ typedef struct store {
 #else
 #define ETCD NULL
 #endif
+#ifdef HF_WITH_POSTGRES
+#define POSTGRES &hf__postgres_ops
+#else
+#define POSTGRES NULL
+#endif
+#ifdef HF_WITH_MARIADB
+#define MARIADB &hf__mariadb_ops
+#else
+#define MARIADB NULL
+#endif
 
 static const store stores[] = {
     {"memory", &hf__memory_ops, NULL, NULL},
@@ -67,6 +83,8 @@ static const store stores[] = {
     {"redlock", REDIS, "redis", "the module holdfast-redis"},
     {"zk", ZOOKEEPER, "zookeeper", "the module holdfast-zookeeper"},
     {"etcd", ETCD, "etcd", "the module holdfast-etcd"},
+    {"postgresql", POSTGRES, "postgres", "the module holdfast-postgres"},
+    {"mariadb", MARIADB, "mariadb", "the module holdfast-mariadb"},
 };
 
 enum { N_STORES = sizeof stores / sizeof stores[0] };
@@ -129,9 +147,9 @@ int hf__table_find(const hf_backend_ops **ret, const char *scheme,
 const char *hf_stores(void) {
 #ifdef HF_WITH_SQLITE
     return "sqlite redis redis+unix redis+sentinel redis+cluster redlock zk "
-           "etcd memory";
+           "etcd postgresql mariadb memory";
 #else
     return "redis redis+unix redis+sentinel redis+cluster redlock zk etcd "
-           "memory";
+           "postgresql mariadb memory";
 #endif
 }

@@ -375,6 +375,7 @@ hf_client *hf_contract_open_troubled(hf_backend **trouble);
     X(a_wait_for_a_latch_ends_on_time)                                         \
     X(a_wait_for_a_latch_can_be_cancelled)                                     \
     X(five_who_wait_for_a_latch_all_go)                                        \
+    X(a_latch_may_open_while_a_waiter_reads_it)                                \
     X(deleting_a_latch_lets_its_waiters_go)                                    \
     X(a_latch_can_be_set_again_once_it_has_opened)                             \
     X(a_lost_answer_counts_a_latch_down_once)                                  \

@@ -120,6 +120,24 @@ void five_who_wait_for_a_latch_all_go(void **state) {
     assert_in_range(hf_test_now_ms() - began, 0, HF_CONTRACT_SOON);
 }
 
+/* Whoever waits reads the count again and again while it changes; the change
+ * that matters may fall between its reading and its listening. */
+void a_latch_may_open_while_a_waiter_reads_it(void **state) {
+    (void)state;
+    enum { N = 6, TIMES = 15 };
+    hf_latch *a = open_latch(), *b = open_latch();
+    for (int i = 0; i < TIMES; i++) {
+        hf_test_task waiter;
+        hf_expect(HF_OK, hf_latch_set(a, N, ERR));
+        hf_test_await(&waiter, b, HF_FOREVER);
+        for (int j = 0; j < N; j++)
+            hf_expect(HF_OK, hf_latch_count_down(a, ERR));
+        int64_t began = hf_test_now_ms();
+        hf_expect(HF_OK, hf_test_result(&waiter));
+        assert_in_range(hf_test_now_ms() - began, 0, HF_CONTRACT_SOON);
+    }
+}
+
 /* A peer's deletion left them asleep. */
 void deleting_a_latch_lets_its_waiters_go(void **state) {
     (void)state;

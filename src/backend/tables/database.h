@@ -26,7 +26,7 @@ typedef struct hf_session hf_session; /* one connection, lent to one thread */
 
 /* Beside HF_OK, HF_BUSY and errors: what the core can cure by itself. */
 enum {
-    HF_DB_AGAIN = 2,  /* nothing was done: a deadlock's victim, a failed
+    HF_DB_AGAIN = 2,    /* nothing was done: a deadlock's victim, a failed
                          serialization, a lock that was not had in time…    */
     HF_DB_NO_TABLES = 3 /* nothing was done: a table of ours is not there   */
 };
@@ -124,6 +124,10 @@ typedef struct hf_database_ops {
 
 struct hf_database {
     const hf_database_ops *ops;
+
+    /* Written before every table's name ({s}): a quoted schema and a dot; NULL:
+     * nothing. */
+    const char *schema;
 };
 
 #endif

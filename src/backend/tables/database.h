@@ -75,6 +75,10 @@ typedef struct hf_database_host {
 typedef struct hf_database_ops {
     hf_texts texts;
 
+    /* Of ShedLock's table (shedlock.h), and of locks that belong to a session
+     * (session.h); NULL: there are none. */
+    hf_texts shedlock, session;
+
     /* Writes a literal of these bytes, 0-terminated; the length.  There is room
      * for 2 * n + 16. */
     size_t (*literal)(char *to, const void *bytes, size_t n);
@@ -107,6 +111,10 @@ typedef struct hf_database_ops {
      * connection broke; the caller knows whether that matters. */
     int (*ask)(hf_session *s, const char *script, hf_answers *ret, hf_time by,
                hf_error *err);
+
+    /* What poll(2) finds readable when the server ends the session, for whoever
+     * keeps it borrowed; -1: not known. */
+    int (*descriptor)(const hf_session *s);
 
     /* So many claims of this client wait now, and before the foremost of them
      * stand so many; 0 waiting: nobody, and it may rest.  Does not block. */

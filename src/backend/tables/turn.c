@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * turn.c - one transaction on one line.
+ *
+ *      begin, lock the line, lock what is held, look     one round trip
+ *              decide, here                              the rule of admission
+ *      write what is different, tell who is concerned,   one round trip
+ *      commit
+ *
+ * The row of the line is the mutex of everything about it: it is locked first,
+ * and no transaction locks a second one.  What is held is locked as well,
+ * because renewals pass by the line: one that is under way is waited for and
+ * seen, one that comes later waits for us, and then finds what we left of it.
+ *
+ * Until the second script leaves nothing is done, whatever becomes of the
+ * connection.  From then on no answer means doubt. */
+#include "turn.h"
+
+#include "../../err.h"
+
+#define REMEMBERED_US INT64_C(60000000) /* longer than anybody goes on asking */
+
+/* ---- the first script -------------------------------------------------- */
+
+static void write_look(hf_turn *turn, hf_script *s, size_t *lock, size_t *view,
+                       size_t *recall) {
+    const hf_claim *c = turn->asked;
+    hf_params p;
+
+    hf__tables_params(&p, turn->t, c);
+    hf__script_add(s, HF_SQL_begin, &p);
+    *lock = hf__script_add(s, HF_SQL_lock_line, &p);
+    if (!hf__tables_is_lock(c->kind))
+        hf__script_add(s, HF_SQL_lock_holds, &p);
+    *view = hf__script_add(s, HF_SQL_view, &p);
+    *recall = 0;
+    if (!hf__tables_is_leased(c->kind))
+        *recall = hf__script_add(s, HF_SQL_recall, &p);
+}
+
+static int read_look(hf_turn *turn, const hf_answers *a, size_t lock,
+                     size_t view, size_t recall, hf_error *err) {
+    const hf_claim *c = turn->asked;
+
+    if (a->n <= view || a->n <= recall)
+        return hf__fail_plain(err, HF_ESTORE);
+    if (a->all[lock].n == 0)
+        return HF_DB_AGAIN; /* tidied away as we came */
+    turn->answered = recall > 0 && a->all[recall].n > 0;
+    if (turn->answered) {
+        turn->result = (int)hf__tables_number(&a->all[recall], 0, 0);
+        turn->value = hf__tables_number(&a->all[recall], 0, 1);
+    }
+    return hf__sight_read(&turn->sight, hf__tables_line_of(c->kind),
+                          &a->all[view], err);
+}
+
+/* Whatever goes wrong here, nothing was done. */
+static int look(hf_turn *turn, hf_session *session, hf_time by, hf_error *err) {
+    hf_database *db = turn->t->db;
+    size_t lock, view, recall;
+    hf_answers a = {0};
+    hf_script s;
+    int rc;
+
+    hf__script_init(&s, db);
+    write_look(turn, &s, &lock, &view, &recall);
+    if (s.failed)
+        rc = hf__fail_plain(err, HF_ENO_MEMORY);
+    else
+        rc = db->ops->ask(session, s.text, &a, by, err);
+    if (rc == HF_OK)
+        rc = read_look(turn, &a, lock, view, recall, err);
+    else if (rc == HF_EDOUBT)
+        rc = hf__fail(err, HF_EDOWN, "the database did not answer in time");
+    hf__answers_clear(&a);
+    hf__script_clear(&s);
+    return rc;
+}
+
+/* ---- the second script ------------------------------------------------- */
+
+static void write_answer(const hf_turn *turn, hf_script *s) {
+    hf_params p;
+
+    if (!turn->remembers)
+        return;
+    hf__tables_params(&p, turn->t, turn->asked);
+    hf_set(&p, until, turn->sight.now);
+    hf__script_add(s, HF_SQL_forget, &p);
+    hf_set(&p, result, turn->result);
+    hf_set(&p, value, turn->value);
+    hf_set(&p, until, turn->sight.now + REMEMBERED_US);
+    hf__script_add(s, HF_SQL_remember, &p);
+}
+
+static int write_all(hf_turn *turn, hf_session *session, hf_time by,
+                     hf_error *err) {
+    hf_database *db = turn->t->db;
+    hf_answers a = {0};
+    hf_script s;
+    int rc;
+
+    hf__script_init(&s, db);
+    if (turn->remembers || hf__sight_differs(&turn->sight)) {
+        hf__sight_write(&turn->sight, turn->t, turn->asked, &s);
+        write_answer(turn, &s);
+        hf__script_add(&s, HF_SQL_commit, NULL);
+    } else {
+        hf__script_add(&s, HF_SQL_rollback, NULL);
+    }
+    if (s.failed)
+        rc = hf__fail_plain(err, HF_ENO_MEMORY);
+    else
+        rc = db->ops->ask(session, s.text, &a, by, err);
+    hf__answers_clear(&a);
+    hf__script_clear(&s);
+    return rc;
+}
+
+/* ---- the turn ---------------------------------------------------------- */
+
+static void begin(hf_turn *turn, hf_tables *t, const hf_claim *c) {
+    *turn = (hf_turn){.t = t, .asked = c, .claim = *c};
+}
+
+/* What the database can do better with a session than to lose it. */
+static void end_session(hf_tables *t, hf_session *session, int rc) {
+    hf_answers a = {0};
+    hf_error err;
+    bool ruined = rc < 0;
+    hf_script s;
+
+    if (rc == HF_DB_AGAIN || rc == HF_DB_NO_TABLES) {
+        hf__script_init(&s, t->db);
+        hf__script_add(&s, HF_SQL_rollback, NULL);
+        ruined = s.failed || t->db->ops->ask(session, s.text, &a,
+                                             hf__after_ms(500), &err) != HF_OK;
+        hf__answers_clear(&a);
+        hf__script_clear(&s);
+    }
+    t->db->ops->give_back(session, ruined);
+}
+
+/* Decided is in *result; how the database bore it is returned. */
+static int take_turn(hf_turn *turn, hf_decide_fn *decide, void *arg,
+                     int *result, hf_time by, hf_error *err) {
+    hf_tables *t = turn->t;
+    hf_session *session = NULL;
+    hf_error why = {0};
+    int rc = t->db->ops->borrow(&session, t->db, by, err);
+
+    if (rc != HF_OK)
+        return rc;
+    rc = look(turn, session, by, err);
+    if (rc == HF_OK) {
+        *result = decide(turn, arg, &why);
+        hf__sight_settle(&turn->sight);
+        rc = *result == HF_ENO_MEMORY ? *result :
+                                        write_all(turn, session, by, err);
+        if (*result < 0)
+            *err = why;
+    }
+    end_session(t, session, rc);
+    return rc;
+}
+
+int hf__turn(hf_tables *t, hf_claim *c, hf_decide_fn *decide, void *arg,
+             hf_time by, hf_error *err) {
+    int rc, result = HF_OK, tries = 0;
+    hf_turn turn;
+
+    do {
+        begin(&turn, t, c);
+        rc = take_turn(&turn, decide, arg, &result, by, err);
+        hf__sight_clear(&turn.sight);
+        if (rc == HF_OK) {
+            *c = turn.claim;
+            return result;
+        }
+        rc = hf__tables_cure(t, rc, &tries, by, err);
+    } while (rc == HF_OK);
+    return rc;
+}
+
+int hf__turn_dry(hf_tables *t, hf_claim *c, const hf_rows *rows,
+                 hf_decide_fn *decide, void *arg, hf_error *err) {
+    hf_turn turn;
+    int rc;
+
+    begin(&turn, t, c);
+    rc = hf__sight_read(&turn.sight, hf__tables_line_of(c->kind), rows, err);
+    if (rc == HF_OK) {
+        rc = decide(&turn, arg, err);
+        hf__sight_settle(&turn.sight);
+        if (turn.remembers || hf__sight_differs(&turn.sight))
+            rc = HF_AGAIN;
+        else if (rc >= 0)
+            *c = turn.claim;
+    }
+    hf__sight_clear(&turn.sight);
+    return rc;
+}

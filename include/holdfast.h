@@ -52,6 +52,7 @@ typedef struct hf_client hf_client;
 typedef struct hf_lock hf_lock;
 typedef struct hf_semaphore hf_semaphore;
 typedef struct hf_latch hf_latch;
+typedef struct hf_job hf_job;
 
 /* ---- results and errors ------------------------------------------------ */
 
@@ -424,6 +425,41 @@ HF_API void hf_latch_cancel(hf_latch *latch);
 
 /* Opens it, whatever the count; HF_EFREE: it was not set. */
 HF_API int hf_latch_delete(hf_latch *latch, hf_error *err);
+
+/* ---- the scheduled job ------------------------------------------------- */
+
+/* Many hosts start the same job at the same time, and one of them shall run
+ * it.  Whoever begins first does; the others skip it, also when it was over
+ * before they asked. */
+typedef struct hf_job_options {
+    size_t size;     /* sizeof(hf_job_options)                             */
+    int at_least_ms; /* the name stays taken so long, counted from the
+                        beginning, however soon the job ends: as long as the
+                        clocks of the hosts may differ        (0)          */
+    int at_most_ms;  /* after this it counts as lost, and others may begin:
+                        a lease that is not renewed, which a killed host
+                        leaves behind, too   (0: kept alive by the watchdog,
+                        whose lease is not shorter than at_least_ms)       */
+} hf_job_options;
+
+#define HF_JOB_OPTIONS_INIT                                                    \
+    { .size = sizeof(hf_job_options) }
+
+/* HF_OK: run it, and end it.  HF_BUSY: skip it, another host runs it or has
+ * just done so; *ret is NULL.  Errors as of hf_lock_new and hf_lock_try. */
+HF_API int hf_job_begin(hf_job **ret, hf_client *client, const char *name,
+                        const hf_job_options *options, hf_error *err);
+
+/* The lock under it, of kind HF_LOCK, owned by its handle: for its token, and
+ * to hear of its loss.  Lent, until the job ends, which is what releases it. */
+HF_API hf_lock *hf_job_lock(hf_job *job);
+
+/* Ends and frees it, by whatever thread; NULL is allowed.
+ *   HF_OK     others get in when at_least_ms have passed since it began
+ *   HF_ELOST  it took longer than at_most_ms, or was lost in another way:
+ *             somebody else may have run it meanwhile
+ *   HF_EDOUBT, HF_EDOWN and other errors of the store: the lease will end it */
+HF_API int hf_job_end(hf_job *job, hf_error *err);
 
 /* ---- who holds, who waits ---------------------------------------------- */
 

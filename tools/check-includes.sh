@@ -64,6 +64,7 @@ src/semaphore.*          deny   src/backend/*
 src/latch.*              deny   src/backend/*
 src/multi.*              deny   src/backend/*
 src/count.*              deny   src/backend/*
+src/job.*                deny   src/backend/*
 src/acquire.*            deny   src/backend/*
 src/acquire.*            deny   src/lock.h
 src/waiters.*            deny   src/backend/*

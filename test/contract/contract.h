@@ -143,6 +143,13 @@ hf_client *hf_contract_open_troubled(hf_backend **trouble);
     X(without_descriptors_it_fails_in_words)                                   \
     X(the_list_says_who_holds_and_why)                                         \
     X(the_list_of_everything_has_every_name)                                   \
+    /* job.c */                                                                \
+    X(a_job_that_runs_is_skipped_by_others)                                    \
+    X(a_job_that_has_just_run_is_skipped)                                      \
+    X(a_job_that_took_its_time_is_free_when_it_ends)                           \
+    X(a_job_that_takes_too_long_is_lost_and_told)                              \
+    X(of_many_who_are_due_one_runs_the_job)                                    \
+    X(a_job_that_makes_no_sense_is_refused)                                    \
     /* multi.c */                                                              \
     X(a_multi_lock_holds_all_of_its_members)                                   \
     X(who_cannot_have_all_has_none)                                            \

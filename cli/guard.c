@@ -10,6 +10,9 @@
  * Once the wrapper is gone nobody renews the lock; so the command gets a
  * second to end, not more.
  *
+ * It may have something else to watch (job_watch): then it stops the command
+ * when that is over, also while the wrapper is stopped itself.
+ *
  * The guard gives up the standard descriptors, because a reader of the
  * command's output must see the end of it.  It keeps the others: on a store
  * where an open descriptor is the holder's sign of life, the next holder comes
@@ -24,7 +27,12 @@
 #include "job.h"
 #include "moment.h"
 
-enum { LOOK_MS = 10, LONGEST_GRACE_MS = 1000, REST_MS = 1000 };
+enum {
+    LOOK_MS = 10,
+    LONGEST_GRACE_MS = 1000,
+    REST_MS = 1000,
+    WATCH_MS = 1000 /* at the latest we look by ourselves */
+};
 
 static char *title;
 static size_t title_room;
@@ -80,19 +88,50 @@ static void await_end(const job *j, int ms) {
 static void stop(const job *j, int grace_ms) {
     job_signal(j, SIGTERM);
     job_signal(j, SIGCONT);
-    await_end(j, grace_ms < LONGEST_GRACE_MS ? grace_ms : LONGEST_GRACE_MS);
+    await_end(j, grace_ms);
     job_signal(j, SIGKILL);
     await_end(j, REST_MS);
 }
 
-_Noreturn void guard_watch(int in, bool own_group, int grace_ms) {
-    job j = {.own_group = own_group};
+/* How long it may take to end.  Sent SIGTERM by nobody but us, it can be told
+ * to be slow; without its wrapper it cannot. */
+static int grace(const job *of, bool over) {
+    return over || of->grace_ms < LONGEST_GRACE_MS ? of->grace_ms :
+                                                     LONGEST_GRACE_MS;
+}
+
+static bool is_over(const job_watch *w) {
+    char news[512];
+    if (!w)
+        return false;
+    while (w->fd >= 0 && read(w->fd, news, sizeof(news)) > 0)
+        ;
+    return w->over(w->arg);
+}
+
+/* Until the pipe says something, or the watch is over: true. */
+static bool sleep_until_over(const job_watch *w, int in) {
+    struct pollfd fds[] = {{.fd = in, .events = POLLIN},
+                           {.fd = w ? w->fd : -1, .events = POLLIN}};
+    while (fds[0].revents == 0) {
+        if (is_over(w))
+            return true;
+        poll(fds, 2, w ? WATCH_MS : -1);
+    }
+    return false;
+}
+
+_Noreturn void guard_watch(const job *of, int in) {
+    job j = {.own_group = of->own_group};
+    bool over = false;
     char done;
     take_name();
     ignore_signals();
     close_range(STDIN_FILENO, STDERR_FILENO, 0);
-    if (take(in, &j.pid, sizeof(j.pid)) == sizeof(j.pid) &&
-        take(in, &done, 1) == 0)
-        stop(&j, grace_ms);
-    _exit(0);
+    if (take(in, &j.pid, sizeof(j.pid)) == sizeof(j.pid)) {
+        over = sleep_until_over(of->watch, in);
+        if (over || take(in, &done, 1) == 0)
+            stop(&j, grace(of, over));
+    }
+    _exit(over);
 }

@@ -35,7 +35,7 @@ static bool start_guard(job *j) {
     j->guard_pid = _Fork();
     if (j->guard_pid == 0) {
         close(fds[1]);
-        guard_watch(fds[0], j->own_group, j->grace_ms);
+        guard_watch(j, fds[0]);
     }
     close(fds[0]);
     j->guard = fds[1];
@@ -118,8 +118,22 @@ void job_signal(const job *j, int sig) {
         kin_signal(j->pid, sig);
 }
 
+/* A guard that was killed watches no more; one whose watch is over has stopped
+ * the command, if perhaps not all of it yet. */
+static void heed_guard(job *j) {
+    siginfo_t info = {0};
+    if (j->watch &&
+        waitid(P_PID, (id_t)j->guard_pid, &info, WEXITED | WNOHANG | WNOWAIT) ==
+            0 &&
+        info.si_pid == j->guard_pid)
+        job_signal(j, SIGKILL);
+}
+
 bool job_reap(job *j) {
-    return waitpid(j->pid, &j->status, WNOHANG) == j->pid;
+    if (waitpid(j->pid, &j->status, WNOHANG) == j->pid)
+        return true;
+    heed_guard(j);
+    return false;
 }
 
 bool job_lingers(const job *j) {
@@ -132,4 +146,14 @@ void job_done(const job *j) {
         n = write(j->guard, "", 1);
     while (n < 0 && errno == EINTR);
     close(j->guard);
+}
+
+int job_done_watching(const job *j) {
+    int status = 0;
+    pid_t pid;
+    job_done(j);
+    do
+        pid = waitpid(j->guard_pid, &status, 0);
+    while (pid < 0 && errno == EINTR);
+    return status;
 }

@@ -135,7 +135,7 @@ static void expire(watch *w) {
 
 static void heed_news(watch *w) {
     grant_news news;
-    while (grant_news_next(w->grant, &news)) {
+    while (w->grant && grant_news_next(w->grant, &news)) {
         if (news.kind != NEWS_STATE)
             continue;
         if (news.renewed > 0)
@@ -155,8 +155,9 @@ static void heed_news(watch *w) {
 /* ---- the loop ---------------------------------------------------------- */
 
 static void step(watch *w, int64_t until) {
-    struct pollfd fds[] = {{.fd = w->signals->fd, .events = POLLIN},
-                           {.fd = w->grant->news, .events = POLLIN}};
+    struct pollfd fds[] = {
+        {.fd = w->signals->fd, .events = POLLIN},
+        {.fd = w->grant ? w->grant->news : -1, .events = POLLIN}};
     until = moment_sooner(until, moment_sooner(w->kill_at, w->beat_at));
     poll(fds, 2, moment_timeout(until));
     heed_signals(w);

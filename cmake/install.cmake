@@ -24,6 +24,8 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/cli/completion.bash)
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 endif()
 
+install(DIRECTORY guard/ DESTINATION ${CMAKE_INSTALL_DATADIR}/holdfast/guard)
+
 # libholdfast.a wants what its stores want.
 set(HF_REQUIRES "")
 if(HF_SQLITE)

@@ -53,6 +53,7 @@ typedef struct hf_lock hf_lock;
 typedef struct hf_semaphore hf_semaphore;
 typedef struct hf_latch hf_latch;
 typedef struct hf_job hf_job;
+typedef struct hf_guard hf_guard;
 
 /* ---- results and errors ------------------------------------------------ */
 
@@ -460,6 +461,41 @@ HF_API hf_lock *hf_job_lock(hf_job *job);
  *             somebody else may have run it meanwhile
  *   HF_EDOUBT, HF_EDOWN and other errors of the store: the lease will end it */
 HF_API int hf_job_end(hf_job *job, hf_error *err);
+
+/* ---- the checking half of the token ------------------------------------ */
+
+/* No lock with a lease can stop a holder that slept through its end; what it
+ * wants to change can, by refusing a token older than one that it has seen.
+ * For databases and Redis that is a text to install there, see
+ * docs/fencing.md: "postgresql", "mariadb", "sqlite", "redis"; NULL for
+ * anything else.  Lent for ever. */
+HF_API const char *hf_guard_text(const char *system);
+
+/* For a file, or a folder, it is a guard: whoever is about to change `path`
+ * enters, and leaves when it has.  The highest token seen is kept beside it
+ * (".NAME.hf-token", written before anybody enters), and it may not exist yet.
+ *   HF_OK        inside: no older token is, or will ever be
+ *   HF_ELOST     a newer one has been here: change nothing
+ *   HF_BUSY      wait_ms was 0, and
+ *   HF_ETIMEOUT  somebody with an older token is still inside; it is told to
+ *                leave, and older ones that come are refused from now on
+ *   HF_EFORBIDDEN, HF_EREAD_ONLY, HF_EFULL, HF_ESYSTEM: by the file system
+ * Equal tokens are one holder's and do not keep each other out.  The tokens at
+ * one path must be those of one lock. */
+HF_API int hf_guard_enter(hf_guard **ret, const char *path, uint64_t token,
+                          int wait_ms, hf_error *err);
+
+/* HF_ELOST: a newer one waits until we leave.  Reads a small file. */
+HF_API int hf_guard_check(hf_guard *guard, hf_error *err);
+
+/* Becomes readable when a newer one comes: then, and once after having asked
+ * for it, check.  Belongs to the guard.  Of other hosts on a network file
+ * system it hears nothing; check now and then.  Negative: an error code. */
+HF_API int hf_guard_fd(hf_guard *guard);
+
+/* Leaves and frees it; NULL is allowed.  Whoever was forked meanwhile is
+ * inside as well, until it leaves, executes something, or ends. */
+HF_API void hf_guard_leave(hf_guard *guard);
 
 /* ---- who holds, who waits ---------------------------------------------- */
 

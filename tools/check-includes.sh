@@ -12,6 +12,7 @@
 #                exceptions that hold stores.  What several stores share is a
 #                folder of its own: line (zookeeper, etcd), net (redis, etcd),
 #                tables (postgres, mariadb)
+#   guard        needs no client, and knows none
 #   claim        knows only the public headers
 #
 # One rule a line: files (a pattern), verdict, headers (a pattern) by path from
@@ -65,6 +66,10 @@ src/latch.*              deny   src/backend/*
 src/multi.*              deny   src/backend/*
 src/count.*              deny   src/backend/*
 src/job.*                deny   src/backend/*
+src/guard*               allow  include/holdfast.h
+src/guard*               allow  src/err.h
+src/guard*               allow  src/world.h
+src/guard*               deny   *
 src/acquire.*            deny   src/backend/*
 src/acquire.*            deny   src/lock.h
 src/waiters.*            deny   src/backend/*

@@ -51,6 +51,17 @@ END
 "$cc" -Wall -Werror -o main main.c
 ./main | diff expected -
 
+awk -v whole=1 -f "$awk" sqlite.sql >texts.gen.h
+cat >main.c <<'END'
+#include <stdio.h>
+#include "texts.gen.h"
+int main(void) {
+    fputs(hf_sqlite_sql, stdout);
+}
+END
+"$cc" -Wall -Werror -o main main.c
+./main | diff sqlite.sql -
+
 refused() {
     if awk -f "$awk" "$1" >/dev/null 2>complaint; then
         echo "$1 should have been refused" && exit 1

@@ -9,6 +9,8 @@
 # file that begins with `--! part` exists to be included and has no constant.
 # A .sql file has sections: after `-- name: attempt_insert` in sqlite.sql all
 # lines up to the next such line are hf_sqlite_attempt_insert[].
+# With -v whole=1 a file becomes one constant as it is, comments and all, for
+# texts that people read: redis.lua is hf_redis_lua[].
 #
 # Whole-line comments and blank lines are dropped.  A comment behind code is
 # kept: to know that it is one would mean to parse the language.  Lines keep
@@ -117,10 +119,24 @@ function sql(path,    dialect, line, status, section) {
     close(path)
 }
 
+function as_it_is(path,    name, line, status) {
+    name = base(path)
+    gsub(/[^A-Za-z0-9]/, "_", name)
+    open_constant(name)
+    while ((status = (getline line < path)) > 0)
+        emit(line)
+    if (status < 0)
+        die("cannot read " path)
+    close(path)
+    close_constant()
+}
+
 BEGIN {
     print "/* Made by tools/embed.awk; do not edit. */"
     for (i = 1; i < ARGC && !failed; i++) {
-        if (ARGV[i] ~ /\.lua$/)
+        if (whole)
+            as_it_is(ARGV[i])
+        else if (ARGV[i] ~ /\.lua$/)
             lua(ARGV[i])
         else if (ARGV[i] ~ /\.sql$/)
             sql(ARGV[i])

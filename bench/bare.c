@@ -37,15 +37,15 @@ static bool theirs(const bare *b, double *us) {
 static bool trip(const bare *b, int section_us, double *us) {
     struct timespec section = {0, section_us * 1000L};
     int64_t began;
+    bool well;
 
-    if (!b->take())
+    if (!b->rests && !b->take())
         return false;
     nanosleep(&section, NULL);
     began = now_ns();
-    if (!b->give())
-        return false;
+    well = b->rests ? b->take() : b->give();
     *us = since_us(began);
-    return true;
+    return well && (!b->rests || b->give());
 }
 
 bool bare_compare(const bare *b, hf_lock *lock, int n, int section_us,

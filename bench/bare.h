@@ -18,13 +18,15 @@ typedef struct bare {
     bool (*begin)(const char *name);
     bool (*take)(void);
     bool (*give)(void);
+    bool rests; /* giving back does not wait for the disk; taking does */
 } bare;
 
 /* Medians, in µs. */
 typedef struct bare_figures {
     double ours, theirs; /* taking and giving back                     */
-    double trip;         /* their giving back, some ms later: a round trip
-                            that writes, from where nothing is warm    */
+    double trip;         /* their giving back, or taking where that rests,
+                            after some ms: a round trip that writes, from
+                            where nothing is warm                      */
 } bare_figures;
 
 /* Takes both n times, in turn, and then theirs a few times for so long.  False:

@@ -249,5 +249,5 @@ static bool etcd_give(void) {
            number_of(&line.said, 2) == 1;
 }
 
-const bare etcd_calls = {"bare gRPC", etcd_open, etcd_begin, etcd_take,
-                         etcd_give};
+const bare etcd_calls = {"bare gRPC", etcd_open, etcd_begin,
+                         etcd_take,   etcd_give, false};

@@ -22,13 +22,6 @@
 
 enum { RUNS = 61 };
 
-static const char *option(int argc, char **argv, const char *name) {
-    for (int i = 1; i < argc - 1; i++)
-        if (strcmp(argv[i], name) == 0)
-            return argv[i + 1];
-    return NULL;
-}
-
 static rival go_client(const char *folder) {
     static char path[600], log[600];
     const char *why = rivals_why(folder);
@@ -88,7 +81,7 @@ static void compare_commands(const char *command, int port) {
 }
 
 int main(int argc, char **argv) {
-    const char *command = option(argc, argv, "--command");
+    const char *command = rivals_option(argc, argv, "--command");
     const bench_server *server;
     char uri[64];
 
@@ -108,7 +101,7 @@ int main(int argc, char **argv) {
         .dir = server->dir,
         .bare = &etcd_calls,
         .rivals = {{.name = "holdfast", .argv = {"/proc/self/exe", "--worker"}},
-                   go_client(option(argc, argv, "--go"))},
+                   go_client(rivals_option(argc, argv, "--go"))},
         .n = 2});
     if (command)
         compare_commands(command, server->port);

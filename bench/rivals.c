@@ -94,6 +94,12 @@ static bool is_there(int side) {
     return match->rivals[side].argv[0] != NULL;
 }
 
+/* Is it there, and can it do what the row asks for? */
+static bool takes_part(int row, int side) {
+    return is_there(side) &&
+           (plans[row].task.own || !match->rivals[side].waits_not);
+}
+
 static hf_client *client;
 static hf_lock *lock; /* of ours, beside the bare calls */
 static const char *bare_version;
@@ -156,7 +162,7 @@ static void measure(int row, int side, int round) {
     long taken = 0;
     outcome o;
 
-    if (!is_there(side) || *c->failed ||
+    if (!takes_part(row, side) || *c->failed ||
         !run_cell(row, side, round + 1, options.cell_ms, &o))
         return;
     for (int i = 0; i < o.threads; i++)
@@ -221,7 +227,7 @@ static void warm(void) {
     bare_compare(match->bare, lock, PAIRS, SECTION_US, &f);
     for (int i = 0; i < ROWS; i++)
         for (int k = 0; k < match->n; k++)
-            if (is_there(k))
+            if (takes_part(i, k))
                 run_cell(i, k, 0, i == 0 ? options.warm_ms : options.cell_ms,
                          &o);
 }
@@ -253,6 +259,8 @@ static bool compared(int row, int side) {
 static bool met(int row, int side) {
     double ratio = cells[row][side].mid_ratio;
 
+    if (side != BARE && match->rivals[side].less)
+        return true;
     if (plans[row].time)
         return ratio <= (side == BARE ? RIVALS_TRIPS : 1);
     return ratio >= (side == BARE ? RIVALS_OF_BARE : 1);
@@ -376,6 +384,13 @@ void rivals_options(int argc, char **argv) {
     if (options.rounds < 1 || options.rounds > ROUNDS_MAX ||
         options.cell_ms < 1)
         die("--rounds, --cell", "are out of range");
+}
+
+const char *rivals_option(int argc, char **argv, const char *name) {
+    for (int i = 1; i < argc - 1; i++)
+        if (strcmp(argv[i], name) == 0)
+            return argv[i + 1];
+    return NULL;
 }
 
 const char *rivals_why(const char *folder) {

@@ -13,7 +13,7 @@
  * Two things are measured: how often a second a lock is taken and given back;
  * and of a lock that another process waits for, the time from before it is
  * given back until the other has it, in µs, which is set beside one round trip
- * to the store: the bare call that gives back.  The bare calls of a free lock
+ * to the store that writes (bare.h).  The bare calls of a free lock
  * are not one of the sides: they are compared with ours pair by pair, in this
  * process (bare.h). */
 #ifndef HF_BENCH_RIVALS_H
@@ -30,6 +30,8 @@ typedef struct rival {
     const char *argv[RIVAL_WORDS]; /* argv[0] NULL: it cannot be had here */
     const char *why;               /* then                                */
     const char *log;               /* NULL: nobody wants to know          */
+    bool less;      /* it promises less than we do: no goal is set beside it */
+    bool waits_not; /* only for rows in which nobody waits for another       */
     crew crew;
 } rival;
 
@@ -42,12 +44,15 @@ typedef struct contest {
 } contest;
 
 /* Goals, set beside the bare calls: of their rate, and in round trips.  Beside
- * everybody else we want to be ahead. */
+ * everybody else we want to be ahead, unless they promise less. */
 #define RIVALS_OF_BARE 0.85
 #define RIVALS_TRIPS   1.5
 
 /* --quick, --rounds N, --cell MS, --results FILE; the rest is the caller's. */
 void rivals_options(int argc, char **argv);
+
+/* What stands behind this option, or NULL. */
+const char *rivals_option(int argc, char **argv, const char *name);
 
 /* Measures, prints the table, and writes the file for rivals.awk. */
 void rivals_run(const contest *c);

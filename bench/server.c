@@ -6,8 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <glob.h>
+#include <grp.h>
 #include <hiredis/hiredis.h>
 #include <netinet/in.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -41,7 +44,7 @@ void server_stop(const bench_server *server) {
 
     if (s->pid <= 0)
         return;
-    kill(s->pid, SIGKILL);
+    kill(s->pid, s->end ? s->end : SIGKILL);
     waitpid(s->pid, NULL, 0);
     s->pid = 0;
     nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
@@ -83,17 +86,42 @@ static int free_port(void) {
     return 0;
 }
 
+/* A database refuses to be root's.  The signal for the end of the parent is
+ * forgotten by whoever becomes somebody else, so it comes afterwards. */
+static bool become(const char *user) {
+    const struct passwd *who;
+
+    if (!user || geteuid() != 0)
+        return true;
+    who = getpwnam(user);
+    return who && initgroups(user, who->pw_gid) == 0 &&
+           setgid(who->pw_gid) == 0 && setuid(who->pw_uid) == 0;
+}
+
 /* What they say is in their log, or nobody's business. */
-static void run(const char *const *argv, pid_t parent) {
+static void run(const bench_server *s, const char *const *argv, pid_t parent) {
     int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (!become(s->user) || chdir(s->dir) != 0)
+        _exit(127);
+    prctl(PR_SET_PDEATHSIG, s->end ? s->end : SIGKILL);
     if (getppid() != parent)
         _exit(1);
     setsid();
+    dup2(fd, 1);
     dup2(fd, 2);
     execvp(argv[0], (char *const *)argv);
     _exit(127);
+}
+
+/* A command that makes what a server needs; did it work? */
+static bool prepare(const bench_server *s, const char *const *argv) {
+    pid_t parent = getpid(), pid = fork();
+    int status;
+
+    if (pid == 0)
+        run(s, argv, parent);
+    return waitpid(pid, &status, 0) == pid && status == 0;
 }
 
 static bool answers_ping(const bench_server *s) {
@@ -109,7 +137,7 @@ static bool answers_ping(const bench_server *s) {
 }
 
 /* Says the words; what comes back until it hangs up or is silent: a server that
- * starts may take a connection and forget it. */
+ * starts may take a connection and forget it.  Bytes of 0 come back as dots. */
 static void say(const bench_server *s, const char *words, char *text,
                 size_t size) {
     struct sockaddr_in at = {.sin_family = AF_INET,
@@ -122,11 +150,14 @@ static void say(const bench_server *s, const char *words, char *text,
 
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     if (connect(fd, (struct sockaddr *)&at, sizeof at) == 0 &&
-        write(fd, words, strlen(words)) > 0)
+        write(fd, words, strlen(words)) >= 0)
         while (got > 0 && n < size - 1) {
             got = read(fd, text + n, size - 1 - n);
             n += got > 0 ? (size_t)got : 0;
         }
+    for (size_t i = 0; i < n; i++)
+        if (!text[i])
+            text[i] = '.';
     text[n] = '\0';
     close(fd);
 }
@@ -176,7 +207,7 @@ static bool launch(bench_server *s, const char *const *argv,
 
     s->pid = fork();
     if (s->pid == 0)
-        run(argv, parent);
+        run(s, argv, parent);
     for (int i = 0; i < 1500; i++) {
         if (answers(s))
             return true;
@@ -206,6 +237,8 @@ static bench_server *settle(void) {
     if (!owner)
         owner = getpid();
     s->port = free_port();
+    s->user = NULL;
+    s->end = 0;
     snprintf(s->dir, sizeof s->dir, "/tmp/hf-bench-XXXXXX");
     if (!mkdtemp(s->dir))
         die("mkdtemp", strerror(errno));
@@ -314,6 +347,102 @@ const bench_server *server_start_etcd(void) {
                       "--initial-cluster", cluster, "--logger", "zap",
                       "--log-level", "error", NULL},
                   answers_health) ?
+               s :
+               NULL;
+}
+
+/* ---- databases --------------------------------------------------------- */
+
+/* Its folder is its user's.  False: there is no such user. */
+static bool belongs_to(bench_server *s, const char *user) {
+    const struct passwd *who = getpwnam(user);
+
+    s->user = user;
+    return geteuid() != 0 ||
+           (who && chown(s->dir, who->pw_uid, who->pw_gid) == 0);
+}
+
+static const bench_server *give_up(bench_server *s) {
+    nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    return NULL;
+}
+
+/* Debian keeps them where no shell looks. */
+static void find_program(char path[128], const char *name) {
+    glob_t found;
+    char pattern[64];
+
+    snprintf(path, 128, "%s", name);
+    snprintf(pattern, sizeof pattern, "/usr/lib/postgresql/*/bin/%s", name);
+    if (glob(pattern, 0, NULL, &found) == 0)
+        snprintf(path, 128, "%s", found.gl_pathv[found.gl_pathc - 1]);
+    globfree(&found);
+}
+
+/* As pg_ctl knows it. */
+static bool is_ready(const bench_server *s) {
+    char path[128], line[128] = "";
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/data/postmaster.pid", s->dir);
+    f = fopen(path, "r");
+    if (!f)
+        return false;
+    for (int i = 0; i < 8; i++)
+        if (!fgets(line, sizeof line, f))
+            *line = '\0';
+    fclose(f);
+    return strncmp(line, "ready", 5) == 0;
+}
+
+/* Ended by force it would leave shared memory behind. */
+const bench_server *server_start_postgres(void) {
+    bench_server *s = settle();
+    char initdb[128], postgres[128], data[128], port[16];
+
+    find_program(initdb, "initdb");
+    find_program(postgres, "postgres");
+    snprintf(data, sizeof data, "%s/data", s->dir);
+    snprintf(port, sizeof port, "%d", s->port);
+    s->end = SIGQUIT;
+    if (!belongs_to(s, "postgres") ||
+        !prepare(s, (const char *const[]){initdb, "-D", data, "-A", "trust",
+                                          "-U", "postgres", "--no-sync", "-E",
+                                          "UTF8", "--locale=C", NULL}))
+        return give_up(s);
+    return launch(s,
+                  (const char *const[]){postgres, "-D", data, "-p", port, "-k",
+                                        s->dir, "-c",
+                                        "listen_addresses=127.0.0.1", NULL},
+                  is_ready) ?
+               s :
+               NULL;
+}
+
+/* It speaks first. */
+static bool greets(const bench_server *s) {
+    return answers_with(s, "", "native_password");
+}
+
+const bench_server *server_start_mariadb(void) {
+    bench_server *s = settle();
+    char data[128], port[32], socket[128], log[128], pid[128];
+
+    snprintf(data, sizeof data, "--datadir=%s/data", s->dir);
+    snprintf(port, sizeof port, "--port=%d", s->port);
+    snprintf(socket, sizeof socket, "--socket=%s/mariadb", s->dir);
+    snprintf(log, sizeof log, "--log-error=%s/log", s->dir);
+    snprintf(pid, sizeof pid, "--pid-file=%s/pid", s->dir);
+    if (!belongs_to(s, "mysql") ||
+        !prepare(s, (const char *const[]){
+                        "mariadb-install-db", "--no-defaults", data,
+                        "--auth-root-authentication-method=normal", NULL}))
+        return give_up(s);
+    return launch(s,
+                  (const char *const[]){
+                      "mariadbd", "--no-defaults", data, port, socket, log, pid,
+                      "--bind-address=127.0.0.1", "--skip-name-resolve", NULL},
+                  greets) ?
                s :
                NULL;
 }

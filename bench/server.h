@@ -2,8 +2,8 @@
  *
  * server.h - private servers for a benchmark.
  *
- * Those of Redis keep nothing on disk; ZooKeeper and etcd are as they come, and
- * wait for the disk.  They have a session of their own, as a service has, and
+ * Those of Redis keep nothing on disk; the others are as they come, and wait for
+ * the disk.  They have a session of their own, as a service has, and
  * so a share of the processors of their own, and die with the benchmark. */
 #ifndef HF_BENCH_SERVER_H
 #define HF_BENCH_SERVER_H
@@ -17,6 +17,8 @@ typedef struct bench_server {
     int port;     /* and, in a cluster and for etcd's peers, port + 10000 */
     char dir[64]; /* for files of the benchmark too; removed at exit */
     char socket[96];
+    const char *user; /* whom root starts it as; NULL: root       */
+    int end;          /* the signal that ends it; 0: SIGKILL      */
 } bench_server;
 
 /* Returns when it answers; ends the program if it never does.  It is stopped
@@ -32,6 +34,12 @@ const bench_server *server_start_sentinel(const bench_server *master);
 /* One ZooKeeper, one etcd; NULL where it is not installed. */
 const bench_server *server_start_zookeeper(void);
 const bench_server *server_start_etcd(void);
+
+/* One PostgreSQL, whose user and database are "postgres"; one MariaDB, with the
+ * user "root" and the database "test"; nobody is asked for a password.  Root
+ * starts them as their own users.  NULL where it is not installed. */
+const bench_server *server_start_postgres(void);
+const bench_server *server_start_mariadb(void);
 
 /* Of such a one; lent until the next call. */
 const char *server_zookeeper_version(const bench_server *server);

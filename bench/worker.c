@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * worker.c - the worker of ours: holdfast as it is shipped, nothing set. */
+ * worker.c - rows of a worker in C, whoever takes and gives back. */
 #include "worker.h"
 
 #include "figures.h"
@@ -15,15 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <holdfast.h>
-
-enum { PATIENCE_MS = 20000 };
-
 typedef struct member {
     pthread_t thread;
     int number; /* among all processes */
-    hf_lock *lock;
-    hf_semaphore *semaphore;
+    void *joined;
     long all, counted;
 } member;
 
@@ -34,7 +29,7 @@ static struct {
 } row;
 
 static member members[WORKER_THREADS];
-static hf_client *client;
+static const worker_side *side;
 static volatile turns *shared; /* NULL: several may be in at once */
 static pthread_barrier_t gate;
 static atomic_bool over;
@@ -42,59 +37,42 @@ static atomic_bool over;
 /* The first thing that went wrong in this row. */
 static struct {
     pthread_mutex_t mutex;
-    char text[HF_ERROR_TEXT_SIZE];
+    char text[WORKER_WHY];
 } trouble = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static bool fine(int result, const hf_error *err) {
-    if (result == HF_OK)
+static bool fine(bool well, const char *why) {
+    if (well)
         return true;
     pthread_mutex_lock(&trouble.mutex);
     if (!*trouble.text)
-        snprintf(trouble.text, sizeof trouble.text, "%s",
-                 result == HF_BUSY ? "busy" : err->text);
+        snprintf(trouble.text, sizeof trouble.text, "%s", why);
     pthread_mutex_unlock(&trouble.mutex);
     return false;
 }
 
 /* ---- one thread -------------------------------------------------------- */
 
-static hf_kind kind_of(const char *word) {
-    return strcmp(word, "fair") == 0   ? HF_FAIR :
-           strcmp(word, "read") == 0   ? HF_READ :
-           strcmp(word, "permit") == 0 ? HF_PERMIT :
-                                         HF_LOCK;
-}
-
 static bool join(member *m) {
-    hf_lock_options o = HF_LOCK_OPTIONS_INIT;
-    char name[160];
-    hf_error err;
+    char name[160], why[WORKER_WHY];
 
     if (row.own)
         snprintf(name, sizeof name, "%s-%d", row.name, m->number);
     else
         snprintf(name, sizeof name, "%s", row.name);
-    if (strcmp(row.kind, "semaphore") == 0)
-        return fine(hf_semaphore_new(&m->semaphore, client, name, &err), &err);
-    o.kind = kind_of(row.kind);
-    return fine(hf_lock_new(&m->lock, client, name, &o, &err), &err);
+    m->joined = side->join(row.kind, name, why);
+    return fine(m->joined, why);
 }
 
 static bool take(member *m) {
-    hf_error err;
+    char why[WORKER_WHY];
 
-    return fine(m->lock ?
-                    hf_lock_acquire(m->lock, PATIENCE_MS, &err) :
-                    hf_semaphore_acquire(m->semaphore, 1, PATIENCE_MS, &err),
-                &err);
+    return fine(side->take(m->joined, why), why);
 }
 
 static bool give(member *m) {
-    hf_error err;
+    char why[WORKER_WHY];
 
-    return fine(m->lock ? hf_lock_release(m->lock, &err) :
-                          hf_semaphore_release(m->semaphore, 1, &err),
-                &err);
+    return fine(side->give(m->joined, why), why);
 }
 
 void turns_wait(volatile turns *t, int64_t ns) {
@@ -146,26 +124,18 @@ static void *work(void *arg) {
     pthread_barrier_wait(&gate);
     while (well && !atomic_load_explicit(&over, memory_order_relaxed))
         well = pair(m);
-    hf_lock_free(m->lock);
-    if (m->semaphore)
-        hf_semaphore_free(m->semaphore);
+    if (m->joined)
+        side->leave(m->joined);
     return NULL;
 }
 
 /* ---- all of them ------------------------------------------------------- */
 
-static bool set_permits(void) {
-    hf_semaphore *semaphore;
-    hf_error err;
-    int result;
+static bool prepare(void) {
+    char why[WORKER_WHY];
 
-    if (!row.permits)
-        return true;
-    if (!fine(hf_semaphore_new(&semaphore, client, row.name, &err), &err))
-        return false;
-    result = hf_semaphore_set(semaphore, row.permits, 0, &err);
-    hf_semaphore_free(semaphore);
-    return result == HF_BUSY || fine(result, &err);
+    return !side->prepare ||
+           fine(side->prepare(row.kind, row.name, row.permits, why), why);
 }
 
 static void map_turns(void) {
@@ -202,7 +172,7 @@ static void begin_row(const char *words) {
         return;
     }
     *trouble.text = '\0';
-    if (!set_permits()) {
+    if (!prepare()) {
         printf("FAILED %s\n", trouble.text);
         return;
     }
@@ -243,17 +213,19 @@ static void stop_row(void) {
 }
 
 static void open_store(const char *uri) {
-    hf_error err;
+    char why[WORKER_WHY];
+    const char *version = side->open(uri, why);
 
-    if (hf_open(&client, uri, NULL, &err) == HF_OK)
-        printf("OK %s\n", hf_version());
+    if (version)
+        printf("OK %s\n", version);
     else
-        printf("FAILED %s\n", err.text);
+        printf("FAILED %s\n", why);
 }
 
-int worker_main(void) {
+int worker_run(const worker_side *whose) {
     char line[512];
 
+    side = whose;
     while (fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = '\0';
         if (strncmp(line, "open ", 5) == 0)
@@ -266,6 +238,7 @@ int worker_main(void) {
             stop_row();
         fflush(stdout);
     }
-    hf_close(client);
+    if (side->close)
+        side->close();
     return 0;
 }

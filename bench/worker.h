@@ -19,9 +19,10 @@
 #ifndef HF_BENCH_WORKER_H
 #define HF_BENCH_WORKER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-enum { WORKER_THREADS = 128, TURNS_WAITS = 1024 };
+enum { WORKER_THREADS = 128, WORKER_WHY = 256, TURNS_WAITS = 1024 };
 
 /* What the holders of an exclusive lock leave for each other, in a file that
  * all workers share; the lock guards it.  Plain 64-bit words: Java knows it
@@ -39,7 +40,21 @@ typedef struct turns {
                                      the last ones, as a ring               */
 } turns;
 
-int worker_main(void); /* reads stdin to its end */
+/* Who takes and gives back.  Whoever returns NULL or false has written why, of
+ * at most WORKER_WHY bytes.  What was joined is used by one thread. */
+typedef struct worker_side {
+    const char *(*open)(const char *uri, char *why); /* a version */
+    bool (*prepare)(const char *kind, const char *name, int permits,
+                    char *why); /* before a row; NULL: nothing to do */
+    void *(*join)(const char *kind, const char *name, char *why);
+    bool (*take)(void *joined, char *why);
+    bool (*give)(void *joined, char *why);
+    void (*leave)(void *joined);
+    void (*close)(void); /* NULL: nothing to do */
+} worker_side;
+
+int worker_run(const worker_side *side); /* reads stdin to its end */
+int worker_main(void);                   /* for holdfast: ours.c */
 
 /* Whoever was let in, straight after it was: `number` of all threads, of which
  * each process has so many. */

@@ -119,17 +119,10 @@ static bool bare_give(void) {
     return zoo_adelete(zh, answer.node, -1, on_done, NULL) == ZOK && await();
 }
 
-static const bare calls = {"libzookeeper", bare_open, bare_begin, bare_take,
-                           bare_give};
+static const bare calls = {"libzookeeper", bare_open, bare_begin,
+                           bare_take,      bare_give, false};
 
 /* ---- the others -------------------------------------------------------- */
-
-static const char *option(int argc, char **argv, const char *name) {
-    for (int i = 1; i < argc - 1; i++)
-        if (strcmp(argv[i], name) == 0)
-            return argv[i + 1];
-    return NULL;
-}
 
 static rival curator(const char *folder) {
     static char path[1200], log[600];
@@ -178,8 +171,8 @@ int main(int argc, char **argv) {
         .dir = server->dir,
         .bare = &calls,
         .rivals = {{.name = "holdfast", .argv = {"/proc/self/exe", "--worker"}},
-                   curator(option(argc, argv, "--curator")),
-                   kazoo(option(argc, argv, "--kazoo"))},
+                   curator(rivals_option(argc, argv, "--curator")),
+                   kazoo(rivals_option(argc, argv, "--kazoo"))},
         .n = 3});
     return 0;
 }

@@ -11,6 +11,7 @@
  *
  * HF_TEST_SEED=n begins with another script; a failure prints its seed. */
 #include "support/dir.h"
+#include "support/postgres.h"
 #include "support/quorum.h"
 #include "support/server.h"
 #include "support/stage.h"
@@ -403,6 +404,14 @@ static void etcd_answers_as_memory_does(const family *f) {
     quorum_answers_as_memory_does(&hf_test_etcd_sort, f);
 }
 
+/* Each script is hundreds of transactions. */
+static void postgres_answers_as_memory_does(const family *f) {
+    char uri[256];
+    hf_test_postgres_borrow(uri, sizeof uri);
+    answers_to_scripts(FEWER, f, "postgresql", uri, false);
+    hf_test_give_back();
+}
+
 /* The same of each family, for each of the stores. */
 #define FAMILIES(X)                                                            \
     X(locks, lock)                                                             \
@@ -422,10 +431,12 @@ static void etcd_answers_as_memory_does(const family *f) {
 #define TELL_REDIS(what, family)     TELL(redis, what, family)
 #define TELL_ZOOKEEPER(what, family) TELL(zookeeper, what, family)
 #define TELL_ETCD(what, family)      TELL(etcd, what, family)
+#define TELL_POSTGRES(what, family)  TELL(postgres, what, family)
 FAMILIES(TELL_SQLITE)
 FAMILIES(TELL_REDIS)
 FAMILIES(TELL_ZOOKEEPER)
 FAMILIES(TELL_ETCD)
+FAMILIES(TELL_POSTGRES)
 
 #define SQLITE(what, family)                                                   \
     cmocka_unit_test(sqlite_answers_about_##what##_as_memory_does),
@@ -435,7 +446,9 @@ FAMILIES(TELL_ETCD)
     cmocka_unit_test(zookeeper_answers_about_##what##_as_memory_does),
 #define ETCD(what, family)                                                     \
     cmocka_unit_test(etcd_answers_about_##what##_as_memory_does),
+#define POSTGRES(what, family)                                                 \
+    cmocka_unit_test(postgres_answers_about_##what##_as_memory_does),
 
-static const struct CMUnitTest tests[] = {
-    FAMILIES(SQLITE) FAMILIES(REDIS) FAMILIES(ZOOKEEPER) FAMILIES(ETCD)};
+static const struct CMUnitTest tests[] = {FAMILIES(SQLITE) FAMILIES(
+    REDIS) FAMILIES(ZOOKEEPER) FAMILIES(ETCD) FAMILIES(POSTGRES)};
 HF_SUITE(tests)

@@ -362,8 +362,7 @@ static void quiet(void *arg, const PGresult *notice) {
     (void)arg, (void)notice;
 }
 
-static const char *ask(int port, const char *script) {
-    static char answer[4096];
+PGconn *hf_test_sql_open(int port) {
     char info[128];
     snprintf(info, sizeof info,
              "host=127.0.0.1 port=%d user=postgres dbname=locks "
@@ -371,6 +370,13 @@ static const char *ask(int port, const char *script) {
              port);
     PGconn *conn = PQconnectdb(info);
     PQsetNoticeReceiver(conn, quiet, NULL);
+    return conn;
+}
+
+/* Frees the script. */
+static const char *ask(int port, char *script) {
+    static char answer[4096];
+    PGconn *conn = hf_test_sql_open(port);
     PGresult *r = PQexec(conn, script);
     if (PQresultStatus(r) == PGRES_TUPLES_OK)
         snprintf(answer, sizeof answer, "%s",
@@ -381,27 +387,28 @@ static const char *ask(int port, const char *script) {
         snprintf(answer, sizeof answer, "-%s", PQerrorMessage(conn));
     PQclear(r);
     PQfinish(conn);
+    free(script);
     return answer;
 }
 
 const char *hf_test_sql(int port, const char *format, ...) {
-    char script[2048];
+    char *script;
     va_list ap;
     va_start(ap, format);
-    vsnprintf(script, sizeof script, format, ap);
+    assert_true(vasprintf(&script, format, ap) >= 0);
     va_end(ap);
     return ask(port, script);
 }
 
 int64_t hf_test_sql_number(int port, const char *format, ...) {
-    char script[2048];
+    char *script;
     va_list ap;
     va_start(ap, format);
-    vsnprintf(script, sizeof script, format, ap);
+    assert_true(vasprintf(&script, format, ap) >= 0);
     va_end(ap);
     const char *answer = ask(port, script);
     if (*answer == '-' && (answer[1] < '0' || answer[1] > '9'))
-        fail_msg("%s: %s", script, answer);
+        fail_msg("%s", answer);
     return atoll(answer);
 }
 

@@ -50,6 +50,9 @@ const char *hf_test_sql(int port, const char *format, ...)
 int64_t hf_test_sql_number(int port, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* A connection like those, to be kept; ends with PQfinish. */
+struct pg_conn *hf_test_sql_open(int port);
+
 /* Why there can be none; NULL: there can. */
 const char *hf_test_postgres_missing(void);
 const char *hf_test_pgbouncer_missing(void);

@@ -73,7 +73,7 @@ static PQconninfoOption *option(const hf_conninfo *info, const char *key) {
     return NULL;
 }
 
-const char *hf__conninfo_get(const hf_conninfo *info, const char *key) {
+const char *hf__pg_conninfo_get(const hf_conninfo *info, const char *key) {
     const PQconninfoOption *o = option(info, key);
 
     return o && o->val && *o->val ? o->val : NULL;
@@ -107,17 +107,17 @@ static int parse(hf_conninfo **ret, const char *text, const char *what,
                         "does not know, or a wrong quote",
                         PQlibVersion() / 10000, what);
     }
-    hosts = count(hf__conninfo_get(info, "host"));
-    addrs = count(hf__conninfo_get(info, "hostaddr"));
+    hosts = count(hf__pg_conninfo_get(info, "host"));
+    addrs = count(hf__pg_conninfo_get(info, "hostaddr"));
     info->hosts = hosts > addrs ? hosts : addrs > 0 ? addrs : 1;
     *ret = info;
     if (info->hosts <= HOSTS_MAX)
         return HF_OK;
-    hf__conninfo_free(info);
+    hf__pg_conninfo_free(info);
     return hf__fail(err, HF_EURI, "%s has more than %d hosts", what, HOSTS_MAX);
 }
 
-int hf__conninfo_of(hf_conninfo **ret, const hf_uri *uri, hf_error *err) {
+int hf__pg_conninfo_of(hf_conninfo **ret, const hf_uri *uri, hf_error *err) {
     char *text = for_libpq(uri);
     int rc;
 
@@ -135,8 +135,8 @@ static bool says_where(const char *key) {
            strcmp(key, "target_session_attrs") == 0;
 }
 
-int hf__conninfo_beside(hf_conninfo **ret, const hf_conninfo *base,
-                        const char *text, hf_error *err) {
+int hf__pg_conninfo_beside(hf_conninfo **ret, const hf_conninfo *base,
+                           const char *text, hf_error *err) {
     int rc = parse(ret, text, "hf_listen", err);
 
     if (rc != HF_OK)
@@ -148,14 +148,14 @@ int hf__conninfo_beside(hf_conninfo **ret, const hf_conninfo *base,
             continue;
         mine->val = strdup(o->val);
         if (!mine->val) {
-            hf__conninfo_free(*ret);
+            hf__pg_conninfo_free(*ret);
             return hf__fail_plain(err, HF_ENO_MEMORY);
         }
     }
     return HF_OK;
 }
 
-void hf__conninfo_free(hf_conninfo *info) {
+void hf__pg_conninfo_free(hf_conninfo *info) {
     if (!info)
         return;
     for (PQconninfoOption *o = info->options; o->keyword; o++)
@@ -167,7 +167,7 @@ void hf__conninfo_free(hf_conninfo *info) {
 
 /* ---- the hosts --------------------------------------------------------- */
 
-int hf__conninfo_hosts(const hf_conninfo *info) {
+int hf__pg_conninfo_hosts(const hf_conninfo *info) {
     return info->hosts;
 }
 
@@ -184,7 +184,7 @@ static bool nth(char *buf, size_t size, const char *list, int i) {
     return true;
 }
 
-PGconn *hf__conninfo_start(const hf_conninfo *info, int i) {
+PGconn *hf__pg_conninfo_start(const hf_conninfo *info, int i) {
     const char *keys[OPTIONS_MAX], *values[OPTIONS_MAX];
     char host[1025], addr[64], port[16];
     int n = 0;
@@ -213,8 +213,8 @@ PGconn *hf__conninfo_start(const hf_conninfo *info, int i) {
 /* ---- for the eye ------------------------------------------------------- */
 
 static void write_hosts(FILE *f, const hf_conninfo *info, const PGconn *conn) {
-    const char *hosts = hf__conninfo_get(info, "host");
-    const char *ports = hf__conninfo_get(info, "port");
+    const char *hosts = hf__pg_conninfo_get(info, "host");
+    const char *ports = hf__pg_conninfo_get(info, "port");
     const char *known = PQhost(conn);
     char host[1025], port[16];
 
@@ -232,7 +232,7 @@ static void write_hosts(FILE *f, const hf_conninfo *info, const PGconn *conn) {
     }
 }
 
-char *hf__conninfo_where(const hf_conninfo *info, const PGconn *conn) {
+char *hf__pg_conninfo_where(const hf_conninfo *info, const PGconn *conn) {
     const char *host = PQhost(conn);
     char *text = NULL;
     size_t size;

@@ -39,16 +39,16 @@ enum {
 
 #define ECHO "echo "
 
-struct hf_ear {
+struct hf_pg_ear {
     hf_postgres *pg;
     int bell; /* an eventfd: look at what has changed */
     atomic_bool started, stop, hears;
     atomic_size_t waiting;
-    atomic_int guests; /* in hf__ear_try */
+    atomic_int guests; /* in hf__pg_ear_try */
     _Atomic hf_time idle_since;
     pthread_mutex_t mu;
     pthread_t thread;
-    char why[160]; /* mu */
+    char why[HF_ERROR_TEXT_SIZE]; /* mu */
 
     /* Of the thread alone. */
     PGconn *conn;
@@ -59,19 +59,19 @@ struct hf_ear {
 
 /* ---- hearing ----------------------------------------------------------- */
 
-static void say_why(hf_ear *ear, const char *why) {
+static void say_why(hf_pg_ear *ear, const char *why) {
     pthread_mutex_lock(&ear->mu);
     snprintf(ear->why, sizeof ear->why, "%s", why);
     pthread_mutex_unlock(&ear->mu);
 }
 
 /* Is there anybody to listen for? */
-static bool is_needed(const hf_ear *ear) {
+static bool is_needed(const hf_pg_ear *ear) {
     return atomic_load(&ear->waiting) > 0 || atomic_load(&ear->guests) > 0;
 }
 
 /* Ear thread.  Notes that have arrived. */
-static void hear(hf_ear *ear) {
+static void hear(hf_pg_ear *ear) {
     const hf_database_host *host = ear->pg->host;
     PGnotify *note;
 
@@ -84,7 +84,7 @@ static void hear(hf_ear *ear) {
     }
 }
 
-static void hang_up(hf_ear *ear) {
+static void hang_up(hf_pg_ear *ear) {
     bool heard = atomic_exchange(&ear->hears, false);
 
     if (ear->conn)
@@ -96,7 +96,7 @@ static void hang_up(hf_ear *ear) {
 
 /* Waits for the bell, and for the server if there is one.  False: nothing came
  * by then. */
-static bool await(hf_ear *ear, hf_time by) {
+static bool await(hf_pg_ear *ear, hf_time by) {
     struct pollfd p[2] = {
         {.fd = ear->bell, .events = POLLIN},
         {.fd = ear->conn ? PQsocket(ear->conn) : -1, .events = POLLIN}};
@@ -110,21 +110,22 @@ static bool await(hf_ear *ear, hf_time by) {
 
 /* ---- beginning --------------------------------------------------------- */
 
-static int ask(hf_ear *ear, const char *script, hf_error *err) {
+static int ask(hf_pg_ear *ear, const char *script, hf_error *err) {
     hf_answers a = {0};
-    int rc = hf__link_ask(ear->conn, script, &a, hf__after_ms(ANSWER_MS), err);
+    int rc =
+        hf__pg_link_ask(ear->conn, script, &a, hf__after_ms(ANSWER_MS), err);
 
     hf__answers_clear(&a);
     return rc;
 }
 
 /* As others will tell us. */
-static int call_ourselves(hf_ear *ear, hf_error *err) {
+static int call_ourselves(hf_pg_ear *ear, hf_error *err) {
     hf_session *s;
     hf_answers a = {0};
     char script[160];
     uint64_t dice;
-    int rc = hf__pool_borrow(&s, ear->pg, hf__after_ms(ANSWER_MS), err);
+    int rc = hf__pg_pool_borrow(&s, ear->pg, hf__after_ms(ANSWER_MS), err);
 
     if (rc != HF_OK)
         return rc;
@@ -133,13 +134,13 @@ static int call_ourselves(hf_ear *ear, hf_error *err) {
              (unsigned long long)dice);
     snprintf(script, sizeof script, "SELECT pg_notify('%s', '%s')",
              ear->pg->channel, ear->echo);
-    rc = hf__pool_ask(s, script, &a, hf__after_ms(ANSWER_MS), err);
+    rc = hf__pg_pool_ask(s, script, &a, hf__after_ms(ANSWER_MS), err);
     hf__answers_clear(&a);
-    hf__pool_give_back(s, rc == HF_EDOUBT);
+    hf__pg_pool_give_back(s, rc == HF_EDOUBT);
     return rc;
 }
 
-static bool await_echo(hf_ear *ear) {
+static bool await_echo(hf_pg_ear *ear) {
     hf_time by = hf__after_ms(ANSWER_MS);
 
     while (!ear->echoed && !atomic_load(&ear->stop)) {
@@ -154,11 +155,11 @@ static bool await_echo(hf_ear *ear) {
 
 /* Between the LISTEN and the echo notes may be missed by nobody: `missed` lets
  * all look again once we hear. */
-static int begin(hf_ear *ear, hf_error *err) {
-    hf_greeting greeting = {0};
+static int begin(hf_pg_ear *ear, hf_error *err) {
+    hf_pg_greeting greeting = {0};
     char script[64];
-    int rc = hf__link_open(&ear->conn, ear->pg->listen, &ear->host, "",
-                           &greeting, hf__after_ms(ANSWER_MS), err);
+    int rc = hf__pg_link_open(&ear->conn, ear->pg->listen, &ear->host, "",
+                              &greeting, hf__after_ms(ANSWER_MS), err);
 
     if (rc != HF_OK)
         return rc;
@@ -178,13 +179,13 @@ static int begin(hf_ear *ear, hf_error *err) {
 
 /* ---- the thread -------------------------------------------------------- */
 
-static void sleep_till(hf_ear *ear, hf_time by) {
+static void sleep_till(hf_pg_ear *ear, hf_time by) {
     while (!atomic_load(&ear->stop) && hf__now() < by && is_needed(ear))
         await(ear, by);
 }
 
 /* Ear thread.  Not connected: waits for somebody who waits, and begins. */
-static void connect_ear(hf_ear *ear) {
+static void connect_ear(hf_pg_ear *ear) {
     hf_error err = {0};
     int rc;
 
@@ -209,7 +210,7 @@ static void connect_ear(hf_ear *ear) {
 }
 
 /* Ear thread.  Connected: until there is something to do. */
-static void listen_on(hf_ear *ear) {
+static void listen_on(hf_pg_ear *ear) {
     bool stirred = await(ear, hf__after_ms(ALIVE_MS));
 
     if (atomic_load(&ear->stop))
@@ -232,7 +233,7 @@ static void listen_on(hf_ear *ear) {
 }
 
 static void *run(void *arg) {
-    hf_ear *ear = arg;
+    hf_pg_ear *ear = arg;
 
     while (!atomic_load(&ear->stop))
         if (ear->conn)
@@ -244,14 +245,14 @@ static void *run(void *arg) {
 
 /* ---- from outside ------------------------------------------------------ */
 
-static void ring(hf_ear *ear) {
+static void ring(hf_pg_ear *ear) {
     uint64_t one = 1;
 
     if (write(ear->bell, &one, sizeof one) < 0)
         return; /* it has rung often enough */
 }
 
-static void start(hf_ear *ear) {
+static void start(hf_pg_ear *ear) {
     pthread_mutex_lock(&ear->mu);
     if (!atomic_load(&ear->started) &&
         hf__world->thread_start(&ear->thread, run, ear) == 0)
@@ -259,7 +260,7 @@ static void start(hf_ear *ear) {
     pthread_mutex_unlock(&ear->mu);
 }
 
-void hf__ear_attend(hf_ear *ear, size_t waiting) {
+void hf__pg_ear_attend(hf_pg_ear *ear, size_t waiting) {
     size_t before;
 
     if (!ear->pg->listen)
@@ -274,7 +275,7 @@ void hf__ear_attend(hf_ear *ear, size_t waiting) {
     ring(ear);
 }
 
-bool hf__ear_try(hf_ear *ear, char *why, size_t size, hf_time by) {
+bool hf__pg_ear_try(hf_pg_ear *ear, char *why, size_t size, hf_time by) {
     bool told = false;
 
     if (ear->pg->listen) {
@@ -297,12 +298,12 @@ bool hf__ear_try(hf_ear *ear, char *why, size_t size, hf_time by) {
     return atomic_load(&ear->hears);
 }
 
-bool hf__ear_hears(const hf_ear *ear) {
+bool hf__pg_ear_hears(const hf_pg_ear *ear) {
     return atomic_load(&ear->hears);
 }
 
-int hf__ear_open(hf_ear **ret, hf_postgres *pg, hf_error *err) {
-    hf_ear *ear = calloc(1, sizeof *ear);
+int hf__pg_ear_open(hf_pg_ear **ret, hf_postgres *pg, hf_error *err) {
+    hf_pg_ear *ear = calloc(1, sizeof *ear);
 
     if (!ear)
         return hf__fail_plain(err, HF_ENO_MEMORY);
@@ -321,12 +322,12 @@ int hf__ear_open(hf_ear **ret, hf_postgres *pg, hf_error *err) {
     return HF_OK;
 }
 
-void hf__ear_close(hf_ear *ear, bool forked) {
+void hf__pg_ear_close(hf_pg_ear *ear, bool forked) {
     if (!ear)
         return;
     if (forked) {
         if (ear->conn)
-            hf__link_abandon(ear->conn);
+            hf__pg_link_abandon(ear->conn);
         close(ear->bell);
         return;
     }

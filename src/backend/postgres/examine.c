@@ -140,10 +140,10 @@ static void clocks(const survey *s) {
 }
 
 static void wake_up(const survey *s, hf_time by) {
-    char why[160];
+    char why[HF_ERROR_TEXT_SIZE];
 
-    if (hf__ear_try(s->pg->ear, why, sizeof why,
-                    hf__sooner(by, hf__after_ms(EAR_MS))))
+    if (hf__pg_ear_try(s->pg->ear, why, sizeof why,
+                       hf__sooner(by, hf__after_ms(EAR_MS))))
         tell(s, HF_GOOD, "wake-up", "waiters are told at once (LISTEN)");
     else
         tell(s, HF_WARN, "wake-up",
@@ -155,12 +155,12 @@ static void wake_up(const survey *s, hf_time by) {
 
 static int ask(hf_postgres *pg, hf_answers *a, hf_time by, hf_error *err) {
     hf_session *s;
-    int rc = hf__pool_borrow(&s, pg, by, err);
+    int rc = hf__pg_pool_borrow(&s, pg, by, err);
 
     if (rc != HF_OK)
         return rc;
-    rc = hf__pool_ask(s, question, a, by, err);
-    hf__pool_give_back(s, rc == HF_EDOUBT);
+    rc = hf__pg_pool_ask(s, question, a, by, err);
+    hf__pg_pool_give_back(s, rc == HF_EDOUBT);
     if (rc == HF_OK &&
         (a->n != 1 || a->all[0].n != 1 || a->all[0].columns != N_CELLS))
         rc = hf__fail_plain(err, HF_ESTORE);

@@ -41,7 +41,7 @@ static int shake_hands(PGconn *conn, hf_time by, hf_error *err) {
     PostgresPollingStatusType step = PGRES_POLLING_WRITING;
 
     if (PQstatus(conn) == CONNECTION_BAD)
-        return hf__trouble_connecting(conn, err);
+        return hf__pg_trouble_connecting(conn, err);
     PQsetNoticeReceiver(conn, ignore, NULL); /* it would print them */
     PQsetErrorVerbosity(conn, PQERRORS_VERBOSE);
     while (step == PGRES_POLLING_READING || step == PGRES_POLLING_WRITING) {
@@ -54,7 +54,7 @@ static int shake_hands(PGconn *conn, hf_time by, hf_error *err) {
         step = PQconnectPoll(conn);
     }
     if (step != PGRES_POLLING_OK)
-        return hf__trouble_connecting(conn, err);
+        return hf__pg_trouble_connecting(conn, err);
     if (PQsetnonblocking(conn, 1) != 0)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     return HF_OK;
@@ -65,8 +65,8 @@ static bool is(const char *cell, const char *wanted) {
 }
 
 /* A pooler invents the number that it calls the server's process. */
-static int greet(PGconn *conn, const char *schema, hf_greeting *g, hf_time by,
-                 hf_error *err) {
+static int greet(PGconn *conn, const char *schema, hf_pg_greeting *g,
+                 hf_time by, hf_error *err) {
     char script[512];
     hf_answers a = {0};
     int rc;
@@ -80,7 +80,7 @@ static int greet(PGconn *conn, const char *schema, hf_greeting *g, hf_time by,
              " '%s' <> '' AND NOT EXISTS (SELECT FROM pg_catalog.pg_namespace"
              " WHERE nspname = '%s')",
              schema, schema);
-    rc = hf__link_ask(conn, script, &a, by, err);
+    rc = hf__pg_link_ask(conn, script, &a, by, err);
     if (rc == HF_EDOUBT) /* nothing that could be in doubt */
         rc = err->code = HF_EDOWN;
     if (rc == HF_OK && (a.n != 1 || a.all[0].n != 1 || a.all[0].columns != 5))
@@ -104,9 +104,9 @@ static int greet(PGconn *conn, const char *schema, hf_greeting *g, hf_time by,
 }
 
 static int open_one(PGconn **ret, const hf_conninfo *info, int i,
-                    const char *schema, hf_greeting *g, hf_time by,
+                    const char *schema, hf_pg_greeting *g, hf_time by,
                     hf_error *err) {
-    PGconn *conn = hf__conninfo_start(info, i);
+    PGconn *conn = hf__pg_conninfo_start(info, i);
     int rc;
 
     if (!conn)
@@ -123,10 +123,10 @@ static int open_one(PGconn **ret, const hf_conninfo *info, int i,
 
 /* Each in its share of what is left.  Told is what may help most: of a host
  * that is away and one that is a standby, the standby. */
-int hf__link_open(PGconn **ret, const hf_conninfo *info, int *host,
-                  const char *schema, hf_greeting *greeting, hf_time by,
-                  hf_error *err) {
-    int n = hf__conninfo_hosts(info), rc = HF_EDOWN;
+int hf__pg_link_open(PGconn **ret, const hf_conninfo *info, int *host,
+                     const char *schema, hf_pg_greeting *greeting, hf_time by,
+                     hf_error *err) {
+    int n = hf__pg_conninfo_hosts(info), rc = HF_EDOWN;
     hf_error told = {.code = HF_EDOWN};
 
     for (int i = 0; i < n; i++) {
@@ -150,7 +150,7 @@ int hf__link_open(PGconn **ret, const hf_conninfo *info, int *host,
     return told.code;
 }
 
-void hf__link_abandon(PGconn *conn) {
+void hf__pg_link_abandon(PGconn *conn) {
     if (PQsocket(conn) >= 0)
         close(PQsocket(conn));
 }
@@ -248,14 +248,14 @@ static int collect(PGconn *conn, hf_answers *ret, hf_time by, hf_error *err) {
             break;
         default:
             if (rc == HF_OK)
-                rc = hf__trouble_asking(r, conn, err);
+                rc = hf__pg_trouble_asking(r, conn, err);
         }
         PQclear(r);
     }
 }
 
-int hf__link_ask(PGconn *conn, const char *script, hf_answers *ret, hf_time by,
-                 hf_error *err) {
+int hf__pg_link_ask(PGconn *conn, const char *script, hf_answers *ret,
+                    hf_time by, hf_error *err) {
     int rc;
 
     *ret = (hf_answers){0};

@@ -78,7 +78,7 @@ static hf_session *find_empty(hf_postgres *pg) {
 
 /* Called and returns with mu held, and lets go of it meanwhile. */
 static int fill(hf_postgres *pg, hf_session *s, hf_time by, hf_error *err) {
-    hf_greeting greeting = {0};
+    hf_pg_greeting greeting = {0};
     PGconn *conn = NULL;
     int host = pg->good, rc;
     unsigned epoch = pg->epoch;
@@ -86,8 +86,8 @@ static int fill(hf_postgres *pg, hf_session *s, hf_time by, hf_error *err) {
     s->lent = true;
     pg->open++;
     pthread_mutex_unlock(&pg->mu);
-    rc = hf__link_open(&conn, pg->info, &host, pg->name_of_schema, &greeting,
-                       by, err);
+    rc = hf__pg_link_open(&conn, pg->info, &host, pg->name_of_schema, &greeting,
+                          by, err);
     pthread_mutex_lock(&pg->mu);
     if (rc != HF_OK) {
         s->lent = false;
@@ -149,8 +149,8 @@ static int borrow_one(hf_session **ret, hf_postgres *pg, hf_time by,
                     "all %d connections to the database are in use", pg->open);
 }
 
-int hf__pool_borrow(hf_session **ret, hf_postgres *pg, hf_time by,
-                    hf_error *err) {
+int hf__pg_pool_borrow(hf_session **ret, hf_postgres *pg, hf_time by,
+                       hf_error *err) {
     int rc;
 
     pthread_mutex_lock(&pg->mu);
@@ -161,7 +161,7 @@ int hf__pool_borrow(hf_session **ret, hf_postgres *pg, hf_time by,
     return rc;
 }
 
-void hf__pool_give_back(hf_session *s, bool ruined) {
+void hf__pg_pool_give_back(hf_session *s, bool ruined) {
     hf_postgres *pg = s->pg;
     PGconn *gone[2] = {NULL, NULL};
 
@@ -191,7 +191,7 @@ static void turned_read_only(hf_session *s) {
     pthread_mutex_lock(&pg->mu);
     if (s->epoch == pg->epoch) {
         pg->epoch++;
-        pg->good = (pg->good + 1) % hf__conninfo_hosts(pg->info);
+        pg->good = (pg->good + 1) % hf__pg_conninfo_hosts(pg->info);
     }
     pthread_mutex_unlock(&pg->mu);
 }
@@ -221,14 +221,14 @@ static int ask_committed(hf_session *s, const char *script, hf_answers *ret,
     if (!whole)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     stpcpy(stpcpy(stpcpy(whole, begin), script), ";COMMIT");
-    rc = hf__link_ask(s->conn, whole, ret, by, err);
+    rc = hf__pg_link_ask(s->conn, whole, ret, by, err);
     free(whole);
     if (rc == HF_OK && ret->n >= 2) {
         drop_row(ret, ret->n - 1);
         drop_row(ret, 0);
     }
     if (PQtransactionStatus(s->conn) == PQTRANS_INERROR &&
-        hf__link_ask(s->conn, "ROLLBACK", &none, by, &unheard) == HF_OK)
+        hf__pg_link_ask(s->conn, "ROLLBACK", &none, by, &unheard) == HF_OK)
         hf__answers_clear(&none);
     return rc;
 }
@@ -238,7 +238,7 @@ static int ask(hf_session *s, const char *script, hf_answers *ret, hf_time by,
     if (!s->committed && strncmp(script, "BEGIN", 5) != 0 &&
         PQtransactionStatus(s->conn) == PQTRANS_IDLE)
         return ask_committed(s, script, ret, by, err);
-    return hf__link_ask(s->conn, script, ret, by, err);
+    return hf__pg_link_ask(s->conn, script, ret, by, err);
 }
 
 /* Only for whoever makes the tables. */
@@ -249,13 +249,13 @@ static int make_schema(hf_session *s, hf_time by, hf_error *err) {
 
     snprintf(script, sizeof script, "CREATE SCHEMA IF NOT EXISTS \"%s\"",
              s->pg->name_of_schema);
-    rc = hf__link_ask(s->conn, script, &none, by, err);
+    rc = hf__pg_link_ask(s->conn, script, &none, by, err);
     hf__answers_clear(&none);
     return rc == HF_DB_AGAIN ? HF_OK : rc; /* somebody else made it */
 }
 
-int hf__pool_ask(hf_session *s, const char *script, hf_answers *ret, hf_time by,
-                 hf_error *err) {
+int hf__pg_pool_ask(hf_session *s, const char *script, hf_answers *ret,
+                    hf_time by, hf_error *err) {
     int rc = HF_OK;
 
     *ret = (hf_answers){0};
@@ -270,12 +270,12 @@ int hf__pool_ask(hf_session *s, const char *script, hf_answers *ret, hf_time by,
 
 /* ---- the end ----------------------------------------------------------- */
 
-void hf__pool_close(hf_postgres *pg, bool forked) {
+void hf__pg_pool_close(hf_postgres *pg, bool forked) {
     for (int i = 0; i < HF_PG_SESSIONS; i++) {
         if (!pg->sessions[i].conn)
             continue;
         if (forked)
-            hf__link_abandon(pg->sessions[i].conn);
+            hf__pg_link_abandon(pg->sessions[i].conn);
         else
             PQfinish(pg->sessions[i].conn);
         pg->sessions[i].conn = NULL;

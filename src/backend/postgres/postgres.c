@@ -63,7 +63,7 @@ static int set_listen(hf_postgres *pg, const char *text, hf_error *err) {
     if (text && strcmp(text, "none") == 0)
         return HF_OK;
     if (text)
-        return hf__conninfo_beside(&pg->listen, pg->info, text, err);
+        return hf__pg_conninfo_beside(&pg->listen, pg->info, text, err);
     pg->listen = pg->info;
     return HF_OK;
 }
@@ -71,11 +71,11 @@ static int set_listen(hf_postgres *pg, const char *text, hf_error *err) {
 /* ---- open and close ---------------------------------------------------- */
 
 static void free_all(hf_postgres *pg) {
-    hf__ear_close(pg->ear, false);
-    hf__pool_close(pg, false);
+    hf__pg_ear_close(pg->ear, false);
+    hf__pg_pool_close(pg, false);
     if (pg->listen != pg->info)
-        hf__conninfo_free(pg->listen);
-    hf__conninfo_free(pg->info);
+        hf__pg_conninfo_free(pg->listen);
+    hf__pg_conninfo_free(pg->info);
     pthread_mutex_destroy(&pg->mu);
     pthread_cond_destroy(&pg->freed);
     free(pg->where);
@@ -83,7 +83,7 @@ static void free_all(hf_postgres *pg) {
 }
 
 static int read_address(hf_postgres *pg, const hf_uri *uri, hf_error *err) {
-    int rc = hf__conninfo_of(&pg->info, uri, err);
+    int rc = hf__pg_conninfo_of(&pg->info, uri, err);
 
     if (rc == HF_OK)
         rc = set_schema(pg, hf_uri_get(uri, "hf_schema"), err);
@@ -94,12 +94,12 @@ static int read_address(hf_postgres *pg, const hf_uri *uri, hf_error *err) {
 
 static int connect_once(hf_postgres *pg, hf_time by, hf_error *err) {
     hf_session *s;
-    int rc = hf__pool_borrow(&s, pg, by, err);
+    int rc = hf__pg_pool_borrow(&s, pg, by, err);
 
     if (rc != HF_OK)
         return rc;
-    pg->where = hf__conninfo_where(pg->info, s->conn);
-    hf__pool_give_back(s, false);
+    pg->where = hf__pg_conninfo_where(pg->info, s->conn);
+    hf__pg_pool_give_back(s, false);
     return pg->where ? HF_OK : hf__fail_plain(err, HF_ENO_MEMORY);
 }
 
@@ -121,7 +121,7 @@ static int open_database(hf_database **ret, const hf_uri *uri,
     set_channel(pg);
     rc = read_address(pg, uri, err);
     if (rc == HF_OK)
-        rc = hf__ear_open(&pg->ear, pg, err);
+        rc = hf__pg_ear_open(&pg->ear, pg, err);
     if (rc == HF_OK)
         rc = connect_once(pg, by, err);
     if (rc == HF_OK)
@@ -138,8 +138,8 @@ static void close_database(hf_database *d, bool forked) {
         free_all(pg);
         return;
     }
-    hf__ear_close(pg->ear, true);
-    hf__pool_close(pg, true);
+    hf__pg_ear_close(pg->ear, true);
+    hf__pg_pool_close(pg, true);
 }
 
 /* ---- small verbs ------------------------------------------------------- */
@@ -149,7 +149,7 @@ static const char *where(const hf_database *d) {
 }
 
 static int borrow(hf_session **ret, hf_database *d, hf_time by, hf_error *err) {
-    return hf__pool_borrow(ret, hf__postgres_of(d), by, err);
+    return hf__pg_pool_borrow(ret, hf__postgres_of(d), by, err);
 }
 
 static int descriptor(const hf_session *s) {
@@ -158,11 +158,11 @@ static int descriptor(const hf_session *s) {
 
 static void attend(hf_database *d, size_t waiting, int ahead) {
     (void)ahead;
-    hf__ear_attend(hf__postgres_of(d)->ear, waiting);
+    hf__pg_ear_attend(hf__postgres_of(d)->ear, waiting);
 }
 
 static bool hears(const hf_database *d) {
-    return hf__ear_hears(((const hf_postgres *)d)->ear);
+    return hf__pg_ear_hears(((const hf_postgres *)d)->ear);
 }
 
 const hf_database_ops hf__postgres_database = {
@@ -172,8 +172,8 @@ const hf_database_ops hf__postgres_database = {
     .close = close_database,
     .where = where,
     .borrow = borrow,
-    .give_back = hf__pool_give_back,
-    .ask = hf__pool_ask,
+    .give_back = hf__pg_pool_give_back,
+    .ask = hf__pg_pool_ask,
     .descriptor = descriptor,
     .attend = attend,
     .hears = hears,

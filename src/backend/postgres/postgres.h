@@ -29,30 +29,30 @@
 enum { HF_PG_SESSIONS = 8, HF_PG_SCHEMA_MAX = 63 };
 
 typedef struct hf_postgres hf_postgres;
-typedef struct hf_ear hf_ear;
+typedef struct hf_pg_ear hf_pg_ear;
 
 /* ---- link.c ------------------------------------------------------------ */
 
 /* What a connection says of itself when it is made. */
-typedef struct hf_greeting {
+typedef struct hf_pg_greeting {
     int version;       /* 150018 */
     bool committed;    /* transactions are READ COMMITTED by themselves   */
     bool pooled;       /* somebody stands between us and the server       */
     bool lacks_schema; /* hf_schema names none that is there              */
-} hf_greeting;
+} hf_pg_greeting;
 
 /* Connects, to the first host of `info` from *host on that can write; *host
  * is then its number. */
-int hf__link_open(PGconn **ret, const hf_conninfo *info, int *host,
-                  const char *schema, hf_greeting *greeting, hf_time by,
-                  hf_error *err);
+int hf__pg_link_open(PGconn **ret, const hf_conninfo *info, int *host,
+                     const char *schema, hf_pg_greeting *greeting, hf_time by,
+                     hf_error *err);
 
 /* One round trip; as `ask` of database.h. */
-int hf__link_ask(PGconn *conn, const char *script, hf_answers *ret, hf_time by,
-                 hf_error *err);
+int hf__pg_link_ask(PGconn *conn, const char *script, hf_answers *ret,
+                    hf_time by, hf_error *err);
 
 /* Without a word to the server, after a fork: the descriptor only. */
-void hf__link_abandon(PGconn *conn);
+void hf__pg_link_abandon(PGconn *conn);
 
 /* ---- pool.c ------------------------------------------------------------ */
 
@@ -60,28 +60,28 @@ struct hf_session {
     hf_postgres *pg;
     PGconn *conn;                 /* whoever is lent the session, else mu */
     bool lent;                    /* mu */
-    bool committed, lacks_schema; /* see hf_greeting */
+    bool committed, lacks_schema; /* see hf_pg_greeting */
     unsigned epoch;               /* of when it was made */
     hf_time used;                 /* mu: given back then */
 };
 
-int hf__pool_borrow(hf_session **ret, hf_postgres *pg, hf_time by,
-                    hf_error *err);
-void hf__pool_give_back(hf_session *s, bool ruined);
-int hf__pool_ask(hf_session *s, const char *script, hf_answers *ret, hf_time by,
-                 hf_error *err);
-void hf__pool_close(hf_postgres *pg, bool forked);
+int hf__pg_pool_borrow(hf_session **ret, hf_postgres *pg, hf_time by,
+                       hf_error *err);
+void hf__pg_pool_give_back(hf_session *s, bool ruined);
+int hf__pg_pool_ask(hf_session *s, const char *script, hf_answers *ret,
+                    hf_time by, hf_error *err);
+void hf__pg_pool_close(hf_postgres *pg, bool forked);
 
 /* ---- ear.c ------------------------------------------------------------- */
 
-int hf__ear_open(hf_ear **ret, hf_postgres *pg, hf_error *err);
-void hf__ear_close(hf_ear *ear, bool forked); /* NULL is allowed */
-void hf__ear_attend(hf_ear *ear, size_t waiting);
-bool hf__ear_hears(const hf_ear *ear);
+int hf__pg_ear_open(hf_pg_ear **ret, hf_postgres *pg, hf_error *err);
+void hf__pg_ear_close(hf_pg_ear *ear, bool forked); /* NULL is allowed */
+void hf__pg_ear_attend(hf_pg_ear *ear, size_t waiting);
+bool hf__pg_ear_hears(const hf_pg_ear *ear);
 
 /* Lets it listen, and waits until it does or is known not to: then `why` says
  * why, in words. */
-bool hf__ear_try(hf_ear *ear, char *why, size_t size, hf_time by);
+bool hf__pg_ear_try(hf_pg_ear *ear, char *why, size_t size, hf_time by);
 
 /* ---- the whole --------------------------------------------------------- */
 
@@ -98,12 +98,12 @@ struct hf_postgres {
     pthread_mutex_t mu;
     pthread_cond_t freed;                /* a session, or room for one */
     hf_session sessions[HF_PG_SESSIONS]; /* mu */
-    int open;             /* mu: made or being made                      */
-    int room;             /* mu: the server bore no more than so many    */
-    int good;             /* mu: the number of the host that was last good */
-    unsigned epoch;       /* mu: grows when the server turned read-only  */
-    hf_greeting greeting; /* mu: of the newest connection                */
-    hf_ear *ear;
+    int open;                /* mu: made or being made                      */
+    int room;                /* mu: the server bore no more than so many    */
+    int good;                /* mu: the number of the host that was last good */
+    unsigned epoch;          /* mu: grows when the server turned read-only  */
+    hf_pg_greeting greeting; /* mu: of the newest connection                */
+    hf_pg_ear *ear;
 };
 
 static inline hf_postgres *hf__postgres_of(hf_database *d) {

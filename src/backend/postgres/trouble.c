@@ -109,7 +109,7 @@ static const char *hint(int code) {
     }
 }
 
-int hf__trouble_connecting(const PGconn *conn, hf_error *err) {
+int hf__pg_trouble_connecting(const PGconn *conn, hf_error *err) {
     char state[6] = "";
     const char *text = PQerrorMessage(conn);
     const char *words = find_state(text, state), *host = PQhost(conn);
@@ -144,8 +144,8 @@ static int forbidden(const PGresult *result, const PGconn *conn,
                     PQuser(conn));
 }
 
-int hf__trouble_asking(const PGresult *result, const PGconn *conn,
-                       hf_error *err) {
+int hf__pg_trouble_asking(const PGresult *result, const PGconn *conn,
+                          hf_error *err) {
     const char *state = field(result, PG_DIAG_SQLSTATE);
     const char *words = field(result, PG_DIAG_MESSAGE_PRIMARY);
     const trouble *t = find(inside, state);

@@ -9,10 +9,10 @@
 #include "../../../include/holdfast/backend.h"
 
 /* Why there is no connection; the code, and err filled. */
-int hf__trouble_connecting(const PGconn *conn, hf_error *err);
+int hf__pg_trouble_connecting(const PGconn *conn, hf_error *err);
 
 /* Why a statement failed: HF_DB_AGAIN, HF_DB_NO_TABLES, or a code. */
-int hf__trouble_asking(const PGresult *result, const PGconn *conn,
-                       hf_error *err);
+int hf__pg_trouble_asking(const PGresult *result, const PGconn *conn,
+                          hf_error *err);
 
 #endif

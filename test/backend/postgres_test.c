@@ -1,0 +1,672 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * postgres_test.c - what only this store has: errors told apart, names that are
+ * bytes, settings of the database that must not matter, schemas, rights, a
+ * pooler in between.
+ *
+ * Each test has a schema of the shared server for itself, or a server of its
+ * own where it wants another one. */
+#include "support/postgres.h"
+#include "support/stage.h"
+#include "support/suite.h"
+#include "support/tls.h"
+
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static hf_test_postgres *own, *second;
+static hf_test_pgbouncer *pooler;
+static char uri[256], schema[64];
+static int port;
+
+/* ---- life -------------------------------------------------------------- */
+
+static void with_a_schema(void **state) {
+    hf_test_postgres_borrow(uri, sizeof uri);
+    port = atoi(strrchr(uri, ':') + 1);
+    snprintf(schema, sizeof schema, "%s", strrchr(uri, '=') + 1);
+    hf_test_body(state);
+}
+
+static void start_own(const hf_test_postgres_options *options) {
+    own = hf_test_postgres_start(options);
+    port = hf_test_postgres_port(own);
+    snprintf(uri, sizeof uri, "%s", hf_test_postgres_uri(own));
+}
+
+static void with_a_server(void **state) {
+    start_own(NULL);
+    hf_test_body(state);
+}
+
+static void with_ten_connections(void **state) {
+    static const char *const few[] = {"max_connections=10",
+                                      "superuser_reserved_connections=2", NULL};
+    start_own(&(hf_test_postgres_options){.settings = few});
+    hf_test_body(state);
+}
+
+static void with_a_standby(void **state) {
+    start_own(NULL);
+    second =
+        hf_test_postgres_start(&(hf_test_postgres_options){.standby_of = own});
+    hf_test_body(state);
+}
+
+static void with_tls(void **state) {
+    start_own(&(hf_test_postgres_options){.tls = true});
+    hf_test_body(state);
+}
+
+static void with_a_pooler(void **state) {
+    start_own(NULL);
+    pooler = hf_test_pgbouncer_start(port, "transaction");
+    hf_test_body(state);
+}
+
+static void with_a_pooler_of_sessions(void **state) {
+    start_own(NULL);
+    pooler = hf_test_pgbouncer_start(port, "session");
+    hf_test_body(state);
+}
+
+static int teardown(void **state) {
+    (void)state;
+    hf_test_clear();
+    hf_test_pgbouncer_stop(pooler);
+    hf_test_postgres_stop(second);
+    hf_test_postgres_stop(own);
+    pooler = NULL;
+    own = second = NULL;
+    hf_test_give_back();
+    return 0;
+}
+
+/* "postgresql://USER@127.0.0.1:PORT/DATABASE?MORE" */
+static const char *address(const char *user, const char *database,
+                           const char *more) {
+    static char text[256];
+    snprintf(text, sizeof text, "postgresql://%s@127.0.0.1:%d/%s%s", user, port,
+             database, more);
+    return text;
+}
+
+static hf_client *client(void) {
+    return hf_test_open(uri, NULL);
+}
+
+static hf_lock *lock_at(const char *text) {
+    return hf_test_lock(hf_test_open(text, NULL), "x", NULL);
+}
+
+/* What an open that fails says. */
+static void refuses(int wanted, const char *text, const char *words) {
+    hf_client *c = NULL;
+    hf_expect(wanted,
+              hf_open(&c, text, HF_CLIENT_WITH(.timeout_ms = 2000), ERR));
+    if (strstr(ERR->text, words) == NULL)
+        fail_msg("'%s' does not say '%s'", ERR->text, words);
+    assert_null(strstr(ERR->text, "hunter2"));
+}
+
+/* Takes and gives back one of each kind. */
+static void all_kinds_work(hf_client *c) {
+    static const hf_kind kinds[] = {HF_LOCK, HF_FAIR,  HF_SPIN,
+                                    HF_READ, HF_WRITE, HF_PERMIT};
+    hf_semaphore *sem = hf_test_semaphore(c, "all");
+    hf_latch *latch = hf_test_latch(c, "all");
+    hf_expect(HF_OK, hf_semaphore_resize(sem, 3, ERR));
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        hf_lock *l = hf_test_lock(c, "all", HF_LOCK_WITH(.kind = kinds[i]));
+        hf_expect(HF_OK, hf_lock_acquire(l, 1000, ERR));
+        assert_true(hf_lock_token(l) > 0);
+        hf_expect(HF_OK, hf_lock_release(l, ERR));
+    }
+    hf_expect(HF_OK, hf_semaphore_acquire(sem, 2, 1000, ERR));
+    hf_expect(HF_OK, hf_semaphore_release(sem, 2, ERR));
+    hf_expect(HF_OK, hf_latch_set(latch, 1, ERR));
+    hf_expect(HF_OK, hf_latch_count_down(latch, ERR));
+    hf_expect(HF_OK, hf_latch_wait(latch, 1000, ERR));
+}
+
+/* ---- errors told apart ------------------------------------------------- */
+
+static void a_server_that_is_away_is_down(void **state) {
+    (void)state;
+    hf_test_postgres_crash(own);
+    refuses(HF_EDOWN, uri, "refused");
+}
+
+static void wrong_credentials_are_told(void **state) {
+    (void)state;
+    refuses(HF_EAUTH, address("secret:hunter2", "locks", ""), "secret");
+    refuses(HF_EAUTH, address("secret", "locks", ""), "password");
+    refuses(HF_EAUTH, address("nobody", "locks", ""), "nobody");
+    lock_at(address("secret:secret", "locks", ""));
+}
+
+static void a_database_that_is_not_there_is_named(void **state) {
+    (void)state;
+    refuses(HF_EURI, address("app", "nowhere", ""), "nowhere");
+}
+
+static void parameters_are_libpqs_and_ours(void **state) {
+    (void)state;
+    hf_expect(
+        HF_OK,
+        hf_lock_try(lock_at(address("app", "locks",
+                                    "?application_name=mine&connect_timeout=5"
+                                    "&hf_listen=none&hf_schema=params")),
+                    ERR));
+    assert_string_equal(
+        hf_test_sql(port, "SELECT application_name FROM pg_stat_activity "
+                          "WHERE application_name = 'mine' LIMIT 1"),
+        "mine");
+    refuses(HF_EURI, address("app", "locks", "?sslmod=prefer"), "sslmode");
+    refuses(HF_EURI, address("app", "locks", "?hf_shema=x"), "hf_schema");
+    refuses(HF_EURI, address("app", "locks", "?hf_schema=a%22b"), "hf_schema");
+}
+
+static void a_text_of_keys_and_values_is_an_address(void **state) {
+    (void)state;
+    char text[160];
+    snprintf(text, sizeof text,
+             "host=127.0.0.1 port=%d user=app dbname='locks'", port);
+    hf_lock *a = lock_at(text), *b = lock_at(uri);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_expect(HF_BUSY, hf_lock_try(b, ERR));
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+}
+
+static void a_socket_is_an_address(void **state) {
+    (void)state;
+    char folder[128], text[256];
+    snprintf(folder, sizeof folder, "%s",
+             hf_test_sql(port, "SHOW unix_socket_directories"));
+    snprintf(text, sizeof text, "postgresql:///locks?host=%s&port=%d&user=app",
+             folder, port);
+    hf_lock *a = lock_at(text), *b = lock_at(uri);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_expect(HF_BUSY, hf_lock_try(b, ERR));
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+}
+
+static void a_crowded_server_says_so(void **state) {
+    (void)state;
+    hf_client *c[8];
+    int n = 0, rc = HF_OK;
+    hf_lock *a = lock_at(uri);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    while (n < 8 && rc == HF_OK) {
+        rc = hf_open(&c[n], uri, HF_CLIENT_WITH(.timeout_ms = 1000), ERR);
+        n += rc == HF_OK;
+    }
+    hf_expect(HF_ECROWDED, rc);
+    assert_true(hf_lock_is_held(a)); /* whoever is in stays in */
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    while (n > 0)
+        hf_close(c[--n]);
+}
+
+/* A client makes do with the connections it has. */
+static void many_threads_get_by_on_few_connections(void **state) {
+    (void)state;
+    hf_test_thread t[20];
+    hf_client *c = client();
+    for (int i = 0; i < 20; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "n%d", i % 5);
+        hf_test_begin(&t[i], hf_test_lock(c, name, NULL), HF_TEST_LONG);
+    }
+    for (int i = 0; i < 20; i++) {
+        hf_expect(HF_OK, hf_test_answer(&t[i]));
+        hf_expect(HF_OK, hf_test_end(&t[i]));
+    }
+}
+
+static void read_only_by_default_is_told(void **state) {
+    (void)state;
+    hf_test_sql(port, "ALTER ROLE app IN DATABASE locks "
+                      "SET default_transaction_read_only = on");
+    refuses(HF_EREAD_ONLY, uri, "read-only");
+}
+
+static void a_session_that_turned_read_only_is_told(void **state) {
+    (void)state;
+    hf_lock *a = lock_at(uri);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    hf_test_sql(port, "ALTER SYSTEM SET default_transaction_read_only = on");
+    hf_test_sql(port, "SELECT pg_reload_conf()");
+    hf_test_eventually(
+        strcmp(hf_test_sql(port, "SHOW default_transaction_read_only"), "on") ==
+            0,
+        HF_TEST_LONG);
+    hf_test_eventually(hf_lock_try(a, ERR) != HF_OK ||
+                           hf_lock_release(a, ERR) != HF_OK,
+                       HF_TEST_LONG);
+    hf_expect(HF_EREAD_ONLY, hf_lock_try(a, ERR));
+}
+
+static void a_standby_is_passed_over(void **state) {
+    (void)state;
+    char text[256];
+    snprintf(text, sizeof text, "postgresql://app@127.0.0.1:%d/locks",
+             hf_test_postgres_port(second));
+    refuses(HF_EREAD_ONLY, text, "standby");
+    snprintf(text, sizeof text,
+             "postgresql://app@127.0.0.1:%d,127.0.0.1:%d/locks",
+             hf_test_postgres_port(second), port);
+    hf_lock *a = lock_at(text);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+}
+
+/* The one that takes over knows the tokens, or its clock does. */
+static void a_promoted_standby_is_found(void **state) {
+    (void)state;
+    char text[256];
+    snprintf(text, sizeof text,
+             "postgresql://app@127.0.0.1:%d,127.0.0.1:%d/locks", port,
+             hf_test_postgres_port(second));
+    hf_lock *a = lock_at(text);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    uint64_t token = hf_lock_token(a);
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    hf_test_eventually(
+        hf_test_sql_number(port,
+                           "SELECT count(*) FROM pg_stat_replication WHERE "
+                           "replay_lsn >= pg_current_wal_flush_lsn()") > 0,
+        HF_TEST_LONG);
+    hf_test_postgres_crash(own);
+    hf_test_sql(hf_test_postgres_port(second), "SELECT pg_promote()");
+    hf_expect(HF_OK, hf_lock_acquire(a, HF_TEST_LONG, ERR));
+    assert_true(hf_lock_token(a) > token);
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+}
+
+/* Somebody of no concern to us has the row of x, as a dump or a curious operator
+ * may. */
+static PGconn *keep_the_row(void) {
+    PGconn *conn = hf_test_sql_open(port);
+    PQclear(PQexec(conn, "BEGIN"));
+    PGresult *r = PQexec(conn, "SELECT 1 FROM hf_line FOR UPDATE");
+    assert_int_equal(PQntuples(r), 1);
+    PQclear(r);
+    return conn;
+}
+
+static void a_statement_timeout_is_told(void **state) {
+    (void)state;
+    hf_lock *a = lock_at(uri);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    hf_test_sql(port, "ALTER ROLE app SET statement_timeout = '100ms'");
+    hf_lock *b = lock_at(uri);
+    PGconn *conn = keep_the_row();
+    hf_expect(HF_EDOWN, hf_lock_try(b, ERR));
+    assert_non_null(strstr(ERR->text, "statement_timeout"));
+    PQfinish(conn);
+    hf_test_eventually(hf_lock_try(b, ERR) == HF_OK, HF_TEST_LONG);
+    hf_expect(HF_OK, hf_lock_release(b, ERR));
+}
+
+static void a_row_that_is_kept_costs_no_more_than_the_deadline(void **state) {
+    (void)state;
+    hf_lock *a = lock_at(uri);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    PGconn *conn = keep_the_row();
+    hf_lock *b = hf_test_lock(
+        hf_test_open(uri, HF_CLIENT_WITH(.timeout_ms = 500)), "x", NULL);
+    int64_t began = hf_test_now_ms();
+    int rc = hf_lock_try(b, ERR);
+    assert_true(rc == HF_EDOUBT || rc == HF_EDOWN);
+    assert_in_range(hf_test_now_ms() - began, 0, 3000);
+    PQfinish(conn);
+    /* What was in doubt is found again. */
+    hf_expect(HF_OK, hf_lock_acquire(b, HF_TEST_LONG, ERR));
+    hf_expect(HF_OK, hf_lock_release(b, ERR));
+}
+
+/* ---- rights ------------------------------------------------------------ */
+
+static char rules[2][8192];
+static int n_rules;
+
+static void note_rule(void *arg, const hf_rule *rule) {
+    (void)arg;
+    assert_true(n_rules < 2);
+    snprintf(rules[n_rules++], sizeof rules[0], "%s", rule->text);
+}
+
+static void who_has_no_rights_is_told_which(void **state) {
+    (void)state;
+    hf_lock *a = lock_at(uri);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_client *c = NULL;
+    int rc = hf_open(&c, address("guest", "locks", ""), NULL, ERR);
+    if (rc == HF_OK)
+        rc = hf_lock_try(hf_test_lock(hf_test_adopt(c), "x", NULL), ERR);
+    hf_expect(HF_EFORBIDDEN, rc);
+    assert_non_null(strstr(ERR->text, "table hf_"));
+    assert_non_null(strstr(ERR->text, "guest"));
+}
+
+static void who_may_make_no_tables_is_told(void **state) {
+    (void)state;
+    hf_client *c = NULL;
+    int rc = hf_open(&c, address("guest", "locks", ""), NULL, ERR);
+    if (rc == HF_OK)
+        rc = hf_lock_try(hf_test_lock(hf_test_adopt(c), "x", NULL), ERR);
+    hf_expect(HF_EFORBIDDEN, rc);
+    assert_non_null(strstr(ERR->text, "doctor --acl"));
+}
+
+static void enough_are_the_rights_printed_for(const char *params) {
+    char text[256];
+    n_rules = 0;
+    hf_test_sql(port, "CREATE ROLE holdfast LOGIN");
+    hf_client *c = hf_test_open(address("postgres", "locks", params), NULL);
+    hf_expect(HF_OK, hf_rights(c, NULL, note_rule, NULL, ERR));
+    assert_int_equal(n_rules, 2);
+    for (int i = 0; i < 2; i++)
+        assert_string_equal(hf_test_sql(port, "%s", rules[i]), "");
+    snprintf(text, sizeof text, "%s", address("holdfast", "locks", params));
+    all_kinds_work(hf_test_open(text, NULL));
+}
+
+static void the_rights_that_are_printed_are_enough(void **state) {
+    (void)state;
+    enough_are_the_rights_printed_for("");
+}
+
+static void the_rights_that_are_printed_name_the_schema(void **state) {
+    (void)state;
+    enough_are_the_rights_printed_for("?hf_schema=Own_one");
+    assert_int_equal(hf_test_sql_number(port,
+                                        "SELECT count(*) FROM pg_tables WHERE "
+                                        "schemaname = 'Own_one'"),
+                     6);
+}
+
+/* ---- names ------------------------------------------------------------- */
+
+static void names_are_bytes(void **state) {
+    (void)state;
+    static const char *const names[] = {
+        "job",    "Job",       "JOB",   "job ",        " job",
+        "job\\",  "j'ob",      "j\"ob", "j;ob--",      "j{s}ob",
+        "{name}", "\xff\xfe",  "\xc3",  "caf\xc3\xa9", "cafe\xcc\x81",
+        "%s%n",   "\\x6a6f62", "$1",    "NULL",        "hf_line"};
+    hf_client *c = client(), *d = client();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        hf_lock *a = hf_test_lock(c, names[i], NULL);
+        hf_expect(HF_OK, hf_lock_try(a, ERR));
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        hf_lock *b = hf_test_lock(d, names[i], NULL);
+        hf_expect(HF_BUSY, hf_lock_try(b, ERR));
+        assert_int_equal(hf_test_holders(d, names[i]), 1);
+    }
+}
+
+/* ---- settings ---------------------------------------------------------- */
+
+static void works_with(const char *setting) {
+    hf_test_sql(port, "ALTER ROLE app SET %s", setting);
+    hf_client *c = client();
+    all_kinds_work(c);
+    assert_int_equal(hf_test_holders(c, NULL), 0);
+    hf_test_close(c);
+    hf_test_sql(port, "ALTER ROLE app RESET ALL");
+}
+
+static void settings_of_the_database_do_not_matter(void **state) {
+    (void)state;
+    static const char *const settings[] = {
+        "TimeZone = 'America/St_Johns'",
+        "TimeZone = 'Asia/Kathmandu'",
+        "DateStyle = 'SQL, DMY'",
+        "bytea_output = 'escape'",
+        "standard_conforming_strings = off",
+        "IntervalStyle = 'iso_8601'",
+        "extra_float_digits = 0",
+        "client_encoding = 'LATIN1'",
+        "default_transaction_deferrable = on",
+        "enable_seqscan = off",
+        "lc_numeric = 'C'",
+        "row_security = off"};
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        works_with(settings[i]);
+}
+
+static void other_isolation_by_default_does_not_matter(void **state) {
+    (void)state;
+    works_with("default_transaction_isolation = 'serializable'");
+    works_with("default_transaction_isolation = 'repeatable read'");
+}
+
+/* Where a serialization fails it is not ours. */
+static void a_crowd_gets_through_at_serializable(void **state) {
+    (void)state;
+    hf_test_thread t[16];
+    hf_test_sql(port, "ALTER ROLE app SET default_transaction_isolation = "
+                      "'serializable'");
+    for (int i = 0; i < 16; i++)
+        hf_test_begin(&t[i], hf_test_lock(client(), "x", NULL), HF_TEST_LONG);
+    for (int n = 0; n < 16; n++) {
+        int in = -1;
+        hf_test_eventually(({
+                               in = -1;
+                               for (int i = 0; i < 16; i++)
+                                   if (t[i].lock != NULL &&
+                                       atomic_load(&t[i].answered))
+                                       in = i;
+                               in >= 0;
+                           }),
+                           HF_TEST_LONG);
+        hf_expect(HF_OK, t[in].result);
+        t[in].lock = NULL;
+        hf_expect(HF_OK, hf_test_end(&t[in]));
+    }
+}
+
+/* ---- refusals ---------------------------------------------------------- */
+
+static int64_t next_transaction(void) {
+    return hf_test_sql_number(port, "SELECT pg_current_xact_id()::text");
+}
+
+/* Each look takes one number itself. */
+static void refusals_write_nothing(void **state) {
+    (void)state;
+    static const hf_kind kinds[] = {HF_LOCK, HF_FAIR, HF_SPIN, HF_WRITE};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        hf_lock *a =
+            hf_test_lock(client(), "x", HF_LOCK_WITH(.kind = kinds[k]));
+        hf_lock *b =
+            hf_test_lock(client(), "x", HF_LOCK_WITH(.kind = kinds[k]));
+        hf_expect(HF_OK, hf_lock_try(a, ERR));
+        hf_expect(HF_BUSY, hf_lock_try(b, ERR));
+        int64_t before = next_transaction();
+        for (int i = 0; i < 200; i++)
+            hf_expect(HF_BUSY, hf_lock_try(b, ERR));
+        int64_t used = next_transaction() - before - 1;
+        if (used > 10) /* a renewal or two may fall in between */
+            fail_msg("200 refusals of kind %d took %d transactions",
+                     (int)kinds[k], (int)used);
+        hf_expect(HF_OK, hf_lock_release(a, ERR));
+    }
+}
+
+/* Grants are updates in place, which the next look at the page tidies up. */
+static void a_thousand_grants_leave_the_table_small(void **state) {
+    (void)state;
+    hf_lock *a = lock_at(uri);
+    for (int i = 0; i < 1000; i++) {
+        hf_expect(HF_OK, hf_lock_try(a, ERR));
+        hf_expect(HF_OK, hf_lock_release(a, ERR));
+    }
+    assert_in_range(
+        hf_test_sql_number(port, "SELECT pg_relation_size('hf_line')"), 1,
+        8 * 8192);
+    assert_int_equal(hf_test_sql_number(port, "SELECT count(*) FROM hf_line"),
+                     1);
+}
+
+/* ---- poolers ----------------------------------------------------------- */
+
+static bool is_listening(void) {
+    return hf_test_sql_number(port,
+                              "SELECT count(*) FROM pg_stat_activity WHERE "
+                              "usename = 'app' AND query LIKE 'LISTEN%%'") > 0;
+}
+
+static char facts[4096];
+
+static void note_fact(void *arg, hf_verdict_level level, const char *what,
+                      const char *text) {
+    (void)arg;
+    size_t n = strlen(facts);
+    snprintf(facts + n, sizeof facts - n, "%d %s: %s\n", (int)level, what,
+             text);
+}
+
+static void facts_say(hf_client *c, const char *words) {
+    facts[0] = '\0';
+    hf_expect(HF_OK, hf_examine(c, note_fact, NULL, ERR));
+    if (strstr(facts, words) == NULL)
+        fail_msg("no '%s' in\n%s", words, facts);
+}
+
+/* LISTEN succeeds there and nothing comes; the pool is of four. */
+static void behind_a_pooler_of_transactions_all_works(void **state) {
+    (void)state;
+    hf_test_thread t[3];
+    const char *through = hf_test_pgbouncer_uri(pooler);
+    hf_client *c = hf_test_open(through, NULL);
+    all_kinds_work(c);
+    for (int i = 0; i < 3; i++)
+        hf_test_begin(&t[i],
+                      hf_test_lock(hf_test_open(through, NULL), "x",
+                                   HF_LOCK_WITH(.kind = HF_FAIR)),
+                      HF_TEST_LONG);
+    for (int i = 0; i < 3; i++) {
+        hf_expect(HF_OK, hf_test_answer(&t[i]));
+        hf_expect(HF_OK, hf_test_end(&t[i]));
+    }
+    facts_say(c, "look again and again");
+    facts_say(c, "pooler");
+}
+
+static void past_a_pooler_waiters_are_told(void **state) {
+    (void)state;
+    char text[256];
+    snprintf(text, sizeof text, "%s?hf_listen=host%%3D127.0.0.1%%20port%%3D%d",
+             hf_test_pgbouncer_uri(pooler), port);
+    hf_client *c = hf_test_open(text, NULL);
+    facts_say(c, "told at once");
+    assert_true(is_listening());
+}
+
+static void a_pooler_of_sessions_lets_waiters_be_told(void **state) {
+    (void)state;
+    facts_say(hf_test_open(hf_test_pgbouncer_uri(pooler), NULL),
+              "told at once");
+}
+
+static void nobody_listens_who_was_told_not_to(void **state) {
+    (void)state;
+    char text[300];
+    hf_test_thread t;
+    snprintf(text, sizeof text, "%s?hf_listen=none", uri);
+    hf_lock *a = lock_at(text), *b = lock_at(text);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_test_begin(&t, b, HF_TEST_LONG);
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    hf_expect(HF_OK, hf_test_answer(&t));
+    assert_false(is_listening());
+    hf_expect(HF_OK, hf_test_end(&t));
+}
+
+/* ---- doctor ------------------------------------------------------------ */
+
+static void doctor_says_what_it_found(void **state) {
+    (void)state;
+    hf_client *c = client();
+    facts_say(c, "PostgreSQL ");
+    facts_say(c, "fsync is off");
+    facts_say(c, "agrees with ours");
+    facts_say(c, "told at once");
+}
+
+/* ---- certificates ------------------------------------------------------ */
+
+static void certificates_are_checked(void **state) {
+    (void)state;
+    const hf_test_tls *tls = hf_test_tls_files();
+    char more[200];
+    snprintf(more, sizeof more, "?sslmode=verify-full&sslrootcert=%s", tls->ca);
+    lock_at(address("app", "locks", more));
+    assert_int_equal(hf_test_sql_number(port,
+                                        "SELECT count(*) FROM pg_stat_ssl JOIN "
+                                        "pg_stat_activity USING (pid) WHERE "
+                                        "ssl AND usename = 'app'"),
+                     1);
+    snprintf(more, sizeof more, "?sslmode=verify-full&sslrootcert=%s",
+             tls->stranger);
+    refuses(HF_ETLS, address("app", "locks", more), "");
+}
+
+static void a_server_without_certificate_is_told(void **state) {
+    (void)state;
+    refuses(HF_ETLS, address("app", "locks", "?sslmode=require"), "SSL");
+}
+
+/* ---- the list ---------------------------------------------------------- */
+
+#define SCHEMA(name)  HF_TEST_IN(with_a_schema, name, teardown)
+#define SERVER(name)  HF_TEST_IN(with_a_server, name, teardown)
+#define TEN(name)     HF_TEST_IN(with_ten_connections, name, teardown)
+#define STANDBY(name) HF_TEST_IN(with_a_standby, name, teardown)
+#define TLS(name)     HF_TEST_IN(with_tls, name, teardown)
+#define POOLER(name)  HF_TEST_IN(with_a_pooler, name, teardown)
+
+static const struct CMUnitTest tests[] = {
+    SERVER(a_server_that_is_away_is_down),
+    SERVER(wrong_credentials_are_told),
+    SERVER(a_database_that_is_not_there_is_named),
+    SERVER(parameters_are_libpqs_and_ours),
+    SERVER(a_text_of_keys_and_values_is_an_address),
+    SERVER(a_socket_is_an_address),
+    TEN(a_crowded_server_says_so),
+    TEN(many_threads_get_by_on_few_connections),
+    SERVER(read_only_by_default_is_told),
+    SERVER(a_session_that_turned_read_only_is_told),
+    STANDBY(a_standby_is_passed_over),
+    STANDBY(a_promoted_standby_is_found),
+    SERVER(a_statement_timeout_is_told),
+    SERVER(a_row_that_is_kept_costs_no_more_than_the_deadline),
+    SERVER(who_has_no_rights_is_told_which),
+    SERVER(who_may_make_no_tables_is_told),
+    SERVER(the_rights_that_are_printed_are_enough),
+    SERVER(the_rights_that_are_printed_name_the_schema),
+    SCHEMA(names_are_bytes),
+    SERVER(settings_of_the_database_do_not_matter),
+    SERVER(other_isolation_by_default_does_not_matter),
+    SERVER(a_crowd_gets_through_at_serializable),
+    SERVER(refusals_write_nothing),
+    SERVER(a_thousand_grants_leave_the_table_small),
+    POOLER(behind_a_pooler_of_transactions_all_works),
+    POOLER(past_a_pooler_waiters_are_told),
+    HF_TEST_IN(with_a_pooler_of_sessions,
+               a_pooler_of_sessions_lets_waiters_be_told, teardown),
+    SERVER(nobody_listens_who_was_told_not_to),
+    SERVER(doctor_says_what_it_found),
+    TLS(certificates_are_checked),
+    SERVER(a_server_without_certificate_is_told),
+};
+HF_SUITE(tests)

@@ -53,7 +53,10 @@ static bool start_one(crew *c, int i, char *const argv[], const char *log) {
 
     if (pipe2(to, O_CLOEXEC) < 0 || pipe2(from, O_CLOEXEC) < 0)
         return fail(c, "pipe: %s", strerror(errno));
-    err = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    /* Begun anew by the first, never removed: it may be /dev/null. */
+    err = open(
+        log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (i == 0 ? O_TRUNC : 0),
+        0666);
     c->worker[i].pid = fork();
     if (c->worker[i].pid == 0)
         run(argv, parent, to[0], from[1], err);
@@ -95,7 +98,6 @@ bool crew_start(crew *c, char *const argv[], const char *uri, const char *log) {
     char line[LINE];
 
     signal(SIGPIPE, SIG_IGN);
-    unlink(log);
     snprintf(line, sizeof line, "open %s", uri);
     for (int i = 0; i < CREW_PROCESSES; i++) {
         if (!start_one(c, i, argv, log))

@@ -8,10 +8,14 @@
 #include <string.h>
 
 #include "../../err.h"
+#include "../tables/session.h"
+#include "../tables/shedlock.h"
 #include "../tables/statements.h"
 #include "postgres.gen.h"
 
 static const char *const texts[] = HF_SQL_TEXTS(postgres);
+static const char *const shedlock[] = HF_SHED_TEXTS;
+static const char *const session[] = HF_TIED_TEXTS;
 
 /* ---- texts ------------------------------------------------------------- */
 
@@ -167,6 +171,8 @@ static bool hears(const hf_database *d) {
 
 const hf_database_ops hf__postgres_database = {
     .texts = texts,
+    .shedlock = shedlock,
+    .session = session,
     .literal = literal,
     .open = open_database,
     .close = close_database,

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 
 #include "../../err.h"
+#include "session.h"
+#include "shedlock.h"
 #include "store.h"
 
 unsigned hf__tables_can(const hf_backend *be, hf_kind kind) {
@@ -99,12 +101,18 @@ void hf__tables_close(hf_backend *be, bool forked) {
     free(t);
 }
 
+/* ShedLock's table and locks of a session are stores of their own. */
 int hf__tables_open(hf_backend **ret, const hf_backend_ops *verbs,
                     const hf_database_ops *ops, const hf_uri *uri,
                     const hf_host *host, hf_time by, hf_error *err) {
-    hf_tables *t = calloc(1, sizeof *t);
+    hf_tables *t;
     int rc;
 
+    if (hf_uri_get(uri, "hf_compat") != NULL)
+        return hf__shedlock_open(ret, ops, uri, host, by, err);
+    if (hf_uri_get(uri, "hf_lease") != NULL)
+        return hf__tied_open(ret, ops, uri, host, by, err);
+    t = calloc(1, sizeof *t);
     if (!t)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     t->base.ops = verbs;

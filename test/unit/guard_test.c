@@ -189,14 +189,15 @@ typedef struct resource {
     atomic_int wrong, passed, refused;
 } resource;
 
-enum { WRITERS = 6, ROUNDS = 150, TOKENS = 300 };
+enum { WRITERS = 6, ROUNDS = 60, TOKENS = 300 };
 
 static void change(resource *r, uint64_t token) {
     uint64_t newest = atomic_load(&r->newest);
     while (newest < token &&
            !atomic_compare_exchange_weak(&r->newest, &newest, token))
         ;
-    for (int i = 0; i < 20; i++) { /* nobody newer begins meanwhile */
+    /* Long enough for others to come: nobody newer begins meanwhile. */
+    for (int64_t until = hf_test_now_ms() + 5; hf_test_now_ms() < until;) {
         if (atomic_load(&r->newest) > token)
             atomic_fetch_add(&r->wrong, 1);
         sched_yield();

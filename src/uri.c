@@ -76,7 +76,9 @@ static const struct scheme schemes[] = {
     {"postgresql", "postgresql", LIBPQ, false},
     {"postgres", "postgresql", LIBPQ, false},
     {"mariadb", "mariadb", HOSTS, false},
+    {"mariadbs", "mariadb", HOSTS, true},
     {"mysql", "mariadb", HOSTS, false},
+    {"mysqls", "mariadb", HOSTS, true},
     {"memory", "memory", ANY_WORD, false},
 };
 

@@ -10,8 +10,8 @@
 #   stores       know backend.h and the claim, but no part of the core above
 #                them, and not each other; table, trace and fault are the
 #                exceptions that hold stores.  What several stores share is a
-#                folder of its own: line (zookeeper, etcd), net (redis, etcd),
-#                tables (postgres, mariadb)
+#                folder of its own: line (zookeeper, etcd), net (redis, etcd,
+#                mariadb), tables (postgres, mariadb)
 #   guard        needs no client, and knows none
 #   claim        knows only the public headers
 #
@@ -49,6 +49,7 @@ src/backend/mariadb/*    allow  src/backend/mariadb/*
 src/backend/tables/*     allow  src/backend/tables/*
 src/backend/postgres/*   allow  src/backend/tables/*
 src/backend/mariadb/*    allow  src/backend/tables/*
+src/backend/mariadb/*    allow  src/backend/net/*
 src/backend/*/*          deny   src/backend/*
 src/backend/*            deny   src/backend/redis/*
 src/backend/*            deny   src/backend/sqlite/*

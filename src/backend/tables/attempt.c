@@ -144,7 +144,7 @@ static int ask_lightly(hf_tables *t, hf_claim *c, request *r, hf_time by,
                        hf_error *err) {
     bool lock = hf__tables_is_lock(c->kind), looks = hf__place_waits(c);
     bool writes = lock || hf__tables_is_leased(c->kind);
-    size_t view = 0;
+    size_t wrote = 0, view = 0;
     hf_answers a = {0};
     hf_params p;
     hf_script s;
@@ -155,14 +155,14 @@ static int ask_lightly(hf_tables *t, hf_claim *c, request *r, hf_time by,
     hf__tables_params(&p, t, c);
     hf__script_init(&s, t->db);
     if (writes)
-        hf__script_add(&s, lock ? HF_SQL_take : HF_SQL_hold_renew, &p);
+        wrote = hf__script_add(&s, lock ? HF_SQL_take : HF_SQL_hold_renew, &p);
     if (looks)
         view = hf__script_add(&s, HF_SQL_view, &p);
     rc = hf__tables_ask(t, &s, &a, by, err);
     if (rc == HF_EDOUBT && !writes)
         rc = hf__fail(err, HF_EDOWN, "the database did not answer in time");
     if (rc == HF_OK && lock)
-        rc = read_take(c, &a.all[0], r);
+        rc = read_take(c, &a.all[wrote], r);
     else if (rc == HF_OK)
         rc = HF_AGAIN;
     if (rc == HF_AGAIN && looks)

@@ -124,15 +124,20 @@ typedef enum hf_event_kind {
     HF_EVENT_DOUBT,      /* a renewal failed; we go on trying              */
     HF_EVENT_LOST,       /* a lock was lost                                */
     HF_EVENT_UNRELEASED, /* a release failed; the lease will end it        */
-    HF_EVENT_WEAKER      /* the store cannot give what a lock asks of it:
+    HF_EVENT_WEAKER,     /* the store cannot give what a lock asks of it:
                             no replicas are waited for.  Told once         */
+    HF_EVENT_MOVING,     /* a lock is leaving for `store`, see
+                            hf_escalate_to; `code` is the first store's
+                            trouble, HF_OK on the way back                 */
+    HF_EVENT_MOVED       /* what is held of it lives in `store` now        */
 } hf_event_kind;
 
 typedef struct hf_event {
     hf_event_kind kind;
     const char *name; /* of the lock */
     uint64_t token;
-    int code; /* why: an HF_E…, or HF_OK */
+    int code;          /* why: an HF_E…, or HF_OK */
+    const char *store; /* MOVING, MOVED: its address */
 } hf_event;
 
 /* Runs with none of the library's locks held, on the thread that granted or
@@ -358,6 +363,45 @@ HF_API int hf_lock_lost_fd(hf_lock *lock);
  * or one name of a store comes twice, of whatever kinds. */
 HF_API int hf_multi_new(hf_lock **ret, hf_lock *const *members, size_t n,
                         hf_error *err);
+
+/* ---- a second store for bad times -------------------------------------- */
+
+typedef struct hf_escalate_options {
+    size_t size;       /* sizeof(hf_escalate_options)                      */
+    int permission_ms; /* for so long a client may use either store after
+                          it last asked the second        (lease / 6)      */
+    int after_ms;      /* the first store fails for so long before a lock
+                          goes over                       (permission)     */
+    int back_ms;       /* it answers for so long before a held lock goes
+                          back; HF_FOREVER: never         (lease)          */
+} hf_escalate_options;
+
+#define HF_ESCALATE_OPTIONS_INIT                                               \
+    { .size = sizeof(hf_escalate_options) }
+
+/* Opens, as hf_open does, a client of two stores.  Its locks live in the first
+ * one, at `uri`.  When that can no longer be reached they go over to the one
+ * at `second`, with what is held and without a moment in which there could be
+ * two holders; and back when the first one is well again.  A lock that goes
+ * over in time stays held, under the same token; tokens grow through all of
+ * it.  HF_EVENT_MOVING and HF_EVENT_MOVED tell.
+ *
+ * Everybody who wants one of the names opens it so, with the same two stores
+ * and permission_ms: who asks only one of them excludes nobody in the other.
+ * The second store says which of the two is to be used.  While it cannot be
+ * reached nothing is granted (its HF_E…), and what is held is lost when the
+ * permission ends; it must not forget what it was told.  The first one may be
+ * down when this is called.
+ *
+ * Kinds: LOCK, FAIR, SPIN, READ, WRITE; no numbers, no hf_lock_last_token.
+ * The promises in full: docs/escalation.md. */
+HF_API int hf_escalate_to(hf_client **ret, const char *uri, const char *second,
+                          const hf_options *options,
+                          const hf_escalate_options *escalate, hf_error *err);
+
+/* The address of the store in which the lock lives, as far as this client has
+ * seen; of a multi-lock "".  Lent; lives as long as the client. */
+HF_API const char *hf_lock_store(hf_lock *lock);
 
 /* ---- the semaphore ----------------------------------------------------- */
 

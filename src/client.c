@@ -50,7 +50,20 @@ void hf__client_event(hf_client *client, hf_event_kind kind, const char *name,
     hf_event event = {.kind = kind,
                       .name = name + strlen(client->prefix),
                       .token = token,
+                      .store = "",
                       .code = code};
+
+    if (client->on_event)
+        client->on_event(client->event_arg, &event);
+}
+
+static void on_moved(void *core, const char *name, const char *store,
+                     bool arrived, int why) {
+    hf_client *client = core;
+    hf_event event = {.kind = arrived ? HF_EVENT_MOVED : HF_EVENT_MOVING,
+                      .name = name + strlen(client->prefix),
+                      .store = store,
+                      .code = why};
 
     if (client->on_event)
         client->on_event(client->event_arg, &event);
@@ -142,19 +155,50 @@ static int configure(hf_client *client, const hf_uri *uri, hf_options o,
 
 /* ---- opening ----------------------------------------------------------- */
 
-static int open_backend(hf_client *client, const hf_uri *uri, hf_wrap_fn *wrap,
-                        void *arg, hf_error *err) {
-    const char *trace = getenv("HOLDFAST_TRACE");
+/* How a client comes to its store: one address, perhaps wrapped, or two. */
+typedef struct opening {
+    hf_wrap_fn *wrap; /* NULL: not */
+    void *arg;
+    const char *second; /* NULL: one */
+    hf_escalate_options escalate;
+} opening;
+
+static int open_one(hf_client *client, const hf_uri *uri, hf_time by,
+                    hf_error *err) {
     const hf_backend_ops *ops;
-    hf_time by = hf__after_ms(client->host.timeout_ms);
     int rc;
 
     if ((rc = hf__table_find(&ops, uri->scheme, err)) ||
-        (rc = hf__uri_check_params(uri, ops->params, err)) ||
-        (rc = ops->open(&client->be, uri, &client->host, by, err)))
+        (rc = hf__uri_check_params(uri, ops->params, err)))
         return rc;
-    if (wrap)
-        client->be = wrap(arg, client->be);
+    return ops->open(&client->be, uri, &client->host, by, err);
+}
+
+static int open_two(hf_client *client, const hf_uri *uri, const opening *how,
+                    hf_time by, hf_error *err) {
+    hf_uri *second;
+    int rc = hf_uri_parse(&second, how->second, err);
+
+    if (rc < 0)
+        return rc;
+    rc = hf__escalate_open(&client->be, uri, second, &client->host,
+                           &how->escalate, on_moved, by, err);
+    client->pair = client->be;
+    hf_uri_free(second);
+    return rc;
+}
+
+static int open_backend(hf_client *client, const hf_uri *uri,
+                        const opening *how, hf_error *err) {
+    const char *trace = getenv("HOLDFAST_TRACE");
+    hf_time by = hf__after_ms(client->host.timeout_ms);
+    int rc = how->second ? open_two(client, uri, how, by, err) :
+                           open_one(client, uri, by, err);
+
+    if (rc < 0)
+        return rc;
+    if (how->wrap)
+        client->be = how->wrap(how->arg, client->be);
     if (client->be && trace && strcmp(trace, "1") == 0)
         client->be = hf__trace_wrap(NULL, client->be);
     return client->be ? HF_OK : hf__fail_plain(err, HF_ENO_MEMORY);
@@ -170,9 +214,9 @@ static void destroy(hf_client *client) {
     free(client);
 }
 
-int hf__open_wrapped(hf_client **ret, const char *address,
-                     const hf_options *options, hf_wrap_fn *wrap, void *arg,
-                     hf_error *err) {
+static int open_client(hf_client **ret, const char *address,
+                       const hf_options *options, const opening *how,
+                       hf_error *err) {
     hf_client *client = NULL;
     hf_uri *uri = NULL;
     hf_options o;
@@ -190,7 +234,7 @@ int hf__open_wrapped(hf_client **ret, const char *address,
     }
     client->generation = hf__generation();
     if ((rc = configure(client, uri, o, err)) ||
-        (rc = open_backend(client, uri, wrap, arg, err)))
+        (rc = open_backend(client, uri, how, err)))
         goto out;
     *ret = client;
 out:
@@ -200,6 +244,23 @@ out:
     return rc;
 }
 
+int hf__open_wrapped(hf_client **ret, const char *uri,
+                     const hf_options *options, hf_wrap_fn *wrap, void *arg,
+                     hf_error *err) {
+    return open_client(ret, uri, options, &(opening){.wrap = wrap, .arg = arg},
+                       err);
+}
+
+/* The address that is meant. */
+static const char *resolve(const char *uri, char *buf, size_t size) {
+    if (!uri)
+        uri = getenv("HOLDFAST_STORE");
+    if (uri && uri[0])
+        return uri;
+    hf_default_store(buf, size);
+    return buf;
+}
+
 int hf_open(hf_client **ret, const char *uri, const hf_options *options,
             hf_error *err) {
     char embedded[4096];
@@ -207,13 +268,28 @@ int hf_open(hf_client **ret, const char *uri, const hf_options *options,
     err = err ? err : &(hf_error){0};
     if (!ret)
         return hf__fail(err, HF_EUSAGE, "hf_open: ret is NULL");
-    if (!uri)
-        uri = getenv("HOLDFAST_STORE");
-    if (!uri || !uri[0]) {
-        hf_default_store(embedded, sizeof embedded);
-        uri = embedded;
-    }
-    return hf__open_wrapped(ret, uri, options, NULL, NULL, err);
+    return open_client(ret, resolve(uri, embedded, sizeof embedded), options,
+                       &(opening){0}, err);
+}
+
+int hf_escalate_to(hf_client **ret, const char *uri, const char *second,
+                   const hf_options *options,
+                   const hf_escalate_options *escalate, hf_error *err) {
+    opening how = {.second = second};
+    char embedded[4096];
+    int rc;
+
+    err = err ? err : &(hf_error){0};
+    if (!ret || !second)
+        return hf__fail(err, HF_EUSAGE, "hf_escalate_to: %s is NULL",
+                        ret ? "second" : "ret");
+    *ret = NULL;
+    rc = hf__options_copy(&how.escalate, sizeof how.escalate, escalate,
+                          "hf_escalate_options", err);
+    if (rc < 0)
+        return rc;
+    return open_client(ret, resolve(uri, embedded, sizeof embedded), options,
+                       &how, err);
 }
 
 void hf_close(hf_client *client) {
@@ -229,6 +305,17 @@ void hf_close(hf_client *client) {
 
 const char *hf_store(const hf_client *client) {
     return client ? client->be->ops->where(client->be) : "";
+}
+
+const char *hf_lock_store(hf_lock *lock) {
+    hf_client *client;
+
+    if (!lock || !lock->spot)
+        return "";
+    client = lock->client;
+    if (!client->pair || hf__check_process(client, NULL))
+        return hf_store(client);
+    return hf__escalate_where(client->pair, lock->spot->name);
 }
 
 unsigned hf_can(const hf_client *client, hf_kind kind) {

@@ -12,6 +12,7 @@ typedef struct hf_multi hf_multi;
 struct hf_client {
     hf_host host;
     hf_backend *be;
+    hf_backend *pair; /* of two stores: be, or what be wraps; else NULL */
     hf_keeper *keeper;
     hf_spots spots;
     char *prefix; /* before every name; "" mostly */

@@ -15,4 +15,19 @@ int hf__table_find(const hf_backend_ops **ret, const char *scheme,
  * took.  NULL: no memory, and `inner` is closed. */
 hf_backend *hf__trace_wrap(void *arg, hf_backend *inner);
 
+/* A name is on its way to a store (HF_OK: back, else why), or a hold has
+ * arrived there with it. */
+typedef void hf_moved_fn(void *core, const char *name, const char *store,
+                         bool arrived, int why);
+
+/* A store made of two, see hf_escalate_to.  The first may be unreachable, the
+ * second not. */
+int hf__escalate_open(hf_backend **ret, const hf_uri *first,
+                      const hf_uri *second, const hf_host *host,
+                      const hf_escalate_options *options, hf_moved_fn *moved,
+                      hf_time by, hf_error *err);
+
+/* The address of the store in which the name lives, as far as is known here. */
+const char *hf__escalate_where(hf_backend *be, const char *name);
+
 #endif

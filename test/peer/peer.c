@@ -2,7 +2,7 @@
  *
  * peer.c - hf-peer: the other process of a test, told what to do line by line.
  *
- *     open URI [lease_ms=N]                    lock SLOT NAME [KEY=NUMBER…]
+ *     open URI [second=URI] [KEY=NUMBER…]      lock SLOT NAME [KEY=NUMBER…]
  *     acquire SLOT MS     try SLOT             release SLOT
  *     extend SLOT MS      after SLOT MS        force SLOT
  *     held SLOT           token SLOT           holds SLOT
@@ -52,6 +52,15 @@ static int option(char **words, const char *key) {
     return 0;
 }
 
+/* "key=text", or NULL. */
+static const char *text(char **words, const char *key) {
+    size_t n = strlen(key);
+    for (; *words != NULL; words++)
+        if (strncmp(*words, key, n) == 0 && (*words)[n] == '=')
+            return *words + n + 1;
+    return NULL;
+}
+
 static int index_of(char **words) {
     return (unsigned)number(words[1]) % SLOTS;
 }
@@ -72,7 +81,14 @@ static void do_open(char **words) {
     hf_options options = HF_OPTIONS_INIT;
     options.lease_ms = option(words, "lease_ms");
     options.why = "being a peer";
-    answer(hf_open(&client, words[1], &options, &err));
+    hf_escalate_options escalate = HF_ESCALATE_OPTIONS_INIT;
+    escalate.permission_ms = option(words, "permission_ms");
+    escalate.after_ms = option(words, "after_ms");
+    escalate.back_ms = option(words, "back_ms");
+    const char *second = text(words, "second");
+    answer(second != NULL ? hf_escalate_to(&client, words[1], second, &options,
+                                           &escalate, &err) :
+                            hf_open(&client, words[1], &options, &err));
 }
 
 static void do_lock(char **words) {

@@ -17,6 +17,15 @@
 -- A transaction that is never ended keeps newer holders waiting.  Say how long
 -- it may idle: SET LOCAL idle_in_transaction_session_timeout = '30s'.
 --
+-- As one statement, without the functions; no rows mean that it was refused:
+--
+--     WITH pass AS (
+--         INSERT INTO hf_guard AS g VALUES ('orders', 1763251200000000)
+--         ON CONFLICT (resource) DO UPDATE SET token = excluded.token
+--             WHERE g.token <= excluded.token
+--         RETURNING token)
+--     UPDATE orders SET … FROM pass WHERE …;
+--
 -- To have every write to a table checked, whoever makes it:
 --
 --     CREATE TRIGGER guarded BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE

@@ -29,6 +29,9 @@ typedef struct hf_contract {
     bool moves_token;   /* while nobody holds, the last token may be named
                            higher than it was, if below any to come        */
     bool small_numbers; /* a semaphore counts no further than INT_MAX      */
+    bool polls;         /* nobody is woken: who waits asks often           */
+    bool curt;          /* its list knows not everything of a holder       */
+    size_t name_max;    /* bytes in a name; 0: HF_NAME_MAX                 */
     int session_ms;     /* whoever is killed is noticed only then, and nobody
                            believes in a hold for longer unless it is renewed;
                            0: leases are all there is                      */

@@ -277,8 +277,10 @@ void names_of_every_kind_do_not_collide(void **state) {
     hf_client *client = hf_contract_open(NULL), *other = hf_contract_open(NULL);
     hf_lock *locks[N + 1];
     char longest[HF_NAME_MAX + 1];
-    memset(longest, 'n', HF_NAME_MAX);
-    longest[HF_NAME_MAX] = 0;
+    size_t most = hf_contract_under_test.name_max;
+    most = most != 0 ? most : HF_NAME_MAX;
+    memset(longest, 'n', most);
+    longest[most] = 0;
     for (size_t i = 0; i <= N; i++) {
         const char *name = i < N ? odd_names[i] : longest;
         locks[i] = NULL;

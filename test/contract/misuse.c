@@ -452,12 +452,14 @@ void the_list_says_who_holds_and_why(void **state) {
     assert_string_equal(s.kind, word_of(hf_test_kind));
     assert_string_equal(s.owner, owner);
     assert_string_equal(s.host, "somewhere");
-    assert_string_equal(s.why, "to see it listed");
     assert_int_equal(s.pid, getpid());
-    assert_string_not_equal(s.program, "");
     assert_true(s.token == hf_lock_token(a));
-    assert_in_range(s.lease_ms, 1, 30000);
     assert_false(s.foreign);
+    if (hf_contract_under_test.curt)
+        return;
+    assert_string_equal(s.why, "to see it listed");
+    assert_string_not_equal(s.program, "");
+    assert_in_range(s.lease_ms, 1, 30000);
 }
 
 void the_list_of_everything_has_every_name(void **state) {

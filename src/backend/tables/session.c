@@ -13,7 +13,8 @@
  * server is told to end a session that has been silent for IDLE_S, which is
  * longer.
  *
- * The lock's name is a number, 64 bits of FNV-1a over "holdfast:" and the name.
+ * The lock's name is a number, 64 bits of FNV-1a over "holdfast:", the schema
+ * of our tables as it is written before them, if there is one, and the name.
  * Two names of one number are one lock: they exclude each other for nothing,
  * and that is all.
  *
@@ -116,11 +117,12 @@ static void ring(const hf_tied *s) {
 
 /* ---- holds ------------------------------------------------------------- */
 
-static int64_t key_of(const char *name) {
+static int64_t key_of(const hf_tied *s, const char *name) {
     uint64_t h = 14695981039346656037u;
-    const char *parts[] = {"holdfast:", name};
+    const char *schema = s->db->schema != NULL ? s->db->schema : "";
+    const char *parts[] = {"holdfast:", schema, name};
 
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         for (const char *p = parts[i]; *p; p++)
             h = (h ^ (unsigned char)*p) * 1099511628211u;
     return (int64_t)h;
@@ -136,7 +138,7 @@ static hold **find(hf_tied *s, int64_t key) {
 
 /* NULL: this owner holds nothing of the name. */
 static hold **find_own(hf_tied *s, const hf_claim *c) {
-    hold **at = find(s, key_of(c->name));
+    hold **at = find(s, key_of(s, c->name));
 
     return *at != NULL && (*at)->owner == c->owner &&
                    strcmp((*at)->name, c->name) == 0 ?
@@ -209,7 +211,7 @@ static const hf_blank *fill_in(const hf_tied *s, fields *f, const hf_claim *c,
     hf__literal(f->why, s->db, me->why);
     snprintf(f->pid, sizeof f->pid, "%lld", (long long)me->pid);
     snprintf(f->key, sizeof f->key, "(%lld)",
-             (long long)(all ? 0 : key_of(c->name)));
+             (long long)(all ? 0 : key_of(s, c->name)));
     snprintf(f->owner, sizeof f->owner, "%lld", (long long)c->owner);
     snprintf(f->lease, sizeof f->lease, "%lld", c->lease_ms * 1000LL);
     snprintf(f->idle, sizeof f->idle, "%d", IDLE_S);
@@ -438,14 +440,14 @@ static int grant(hf_tied *s, hf_claim *c, bool waits, hold *h, hf_time by,
     return HF_OK;
 }
 
-static hold *prepare(const hf_claim *c) {
+static hold *prepare(const hf_tied *s, const hf_claim *c) {
     size_t n = strlen(c->name) + 1;
     hold *h = calloc(1, sizeof *h + n);
 
     if (h == NULL)
         return NULL;
     h->owner = c->owner;
-    h->key = key_of(c->name);
+    h->key = key_of(s, c->name);
     memcpy(h->name, c->name, n);
     return h;
 }
@@ -454,7 +456,7 @@ static hold *prepare(const hf_claim *c) {
 static int attempt_entered(hf_tied *s, hf_claim *c, bool waits, hf_time by,
                            hf_error *err) {
     int rc = need_session(s, by, err);
-    hold *h = *find(s, key_of(c->name));
+    hold *h = *find(s, key_of(s, c->name));
 
     if (rc != HF_OK)
         return rc;
@@ -467,7 +469,7 @@ static int attempt_entered(hf_tied *s, hf_claim *c, bool waits, hf_time by,
         ring(s);
         return HF_OK;
     }
-    if ((h = prepare(c)) == NULL)
+    if ((h = prepare(s, c)) == NULL)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     rc = take(s, c, by, err);
     if (rc == 1)
@@ -566,7 +568,7 @@ static bool is_meant(hf_tied *s, const hf_claim *c, const char *whose,
 static int force(hf_tied *s, hf_claim *c, const char *whose, hf_time by,
                  hf_error *err) {
     hf_answers a = {.n = 0};
-    hold **own = find(s, key_of(c->name));
+    hold **own = find(s, key_of(s, c->name));
     bool kept, held = *own != NULL;
     size_t last;
     int rc = ask_tables(s, s->texts[HF_TIED_last], c, &a, &last, by, err);

@@ -183,7 +183,7 @@ static const char *template(void) {
     snprintf(dir, sizeof dir, "%.100s/pg-template-%d",
              base != NULL ? base : hf_test_dir(), (int)geteuid());
     snprintf(lock, sizeof lock, "%s.lock", dir);
-    snprintf(ready, sizeof ready, "%s/ready", dir);
+    snprintf(ready, sizeof ready, "%s.ready", dir);
     int fd = open(lock, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
     assert_int_equal(flock(fd, LOCK_EX), 0);
@@ -195,7 +195,7 @@ static const char *template(void) {
         run(&a);
         make_folder(dir);
         make_template(dir);
-        fclose(append(dir, "ready"));
+        fd = (close(fd), open(ready, O_CREAT | O_RDWR | O_CLOEXEC, 0600));
     }
     close(fd);
     return dir;
@@ -275,7 +275,7 @@ void hf_test_postgres_revive(hf_test_postgres *pg) {
     as_postgres(&a, "QUIT");
     hf_test_arg(&a, "%s/postgres", bin());
     hf_test_arg(&a, "-D%s", pg->dir);
-    snprintf(path, sizeof path, "%s/log", pg->dir);
+    snprintf(path, sizeof path, "%s.log", pg->dir);
     int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     pg->pid = hf_test_spawn(a.v, -1, log, log);
     close(log);
@@ -292,7 +292,7 @@ static bool becomes_ready(hf_test_postgres *pg) {
             return false;
         }
         if (hf_test_now_ms() > by)
-            fail_msg("PostgreSQL does not answer: see %s/log", pg->dir);
+            fail_msg("PostgreSQL does not answer: see %s.log", pg->dir);
         hf_test_breathe();
     }
     return true;
@@ -322,7 +322,7 @@ hf_test_postgres *
 hf_test_postgres_start(const hf_test_postgres_options *options) {
     hf_test_postgres *pg = launch(options);
     if (!becomes_ready(pg))
-        fail_msg("PostgreSQL does not start: see %s/log", pg->dir);
+        fail_msg("PostgreSQL does not start: see %s.log", pg->dir);
     return pg;
 }
 
@@ -338,7 +338,7 @@ void hf_test_postgres_restart(hf_test_postgres *pg) {
         hf_test_postgres_crash(pg);
     hf_test_postgres_revive(pg);
     if (!becomes_ready(pg))
-        fail_msg("PostgreSQL does not come back: see %s/log", pg->dir);
+        fail_msg("PostgreSQL does not come back: see %s.log", pg->dir);
 }
 
 void hf_test_postgres_stop(hf_test_postgres *pg) {

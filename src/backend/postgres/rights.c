@@ -23,7 +23,7 @@ static void write_layout(FILE *f, const hf_postgres *pg) {
         fprintf(f, "CREATE SCHEMA IF NOT EXISTS \"%s\";\n", pg->name_of_schema);
     for (; (at = strstr(text, "{s}")) != NULL; text = at + 3)
         fprintf(f, "%.*s%s", (int)(at - text), text, pg->schema);
-    fprintf(f, "%.*s;", (int)strcspn(text, "\n"), text);
+    fprintf(f, "%.*s;", (int)strlen(text) - 1, text); /* a newline ends it */
 }
 
 /* The last of them is only read, and written by whoever makes the tables. */

@@ -104,6 +104,25 @@ int hf__tables_cure(hf_tables *t, int rc, int *tries, hf_time by,
     return HF_OK;
 }
 
+/* What was undone leaves a session that is good, once the transaction in which
+ * it failed is over. */
+void hf__tables_give_back(hf_tables *t, hf_session *session, int rc) {
+    hf_answers a = {0};
+    bool ruined = rc < 0;
+    hf_error err;
+    hf_script s;
+
+    if (rc == HF_DB_AGAIN || rc == HF_DB_NO_TABLES) {
+        hf__script_init(&s, t->db);
+        hf__script_add(&s, HF_SQL_rollback, NULL);
+        ruined = s.failed || t->db->ops->ask(session, s.text, &a,
+                                             hf__after_ms(500), &err) != HF_OK;
+        hf__answers_clear(&a);
+        hf__script_clear(&s);
+    }
+    t->db->ops->give_back(session, ruined);
+}
+
 static int ask_once(hf_tables *t, const hf_script *s, hf_answers *ret,
                     hf_time by, hf_error *err) {
     hf_session *session = NULL;
@@ -115,7 +134,7 @@ static int ask_once(hf_tables *t, const hf_script *s, hf_answers *ret,
     if (rc == HF_OK && ret->n < s->answers)
         rc = hf__fail(err, HF_ESTORE, "%zu of %zu statements were answered",
                       ret->n, s->answers);
-    t->db->ops->give_back(session, rc < 0);
+    hf__tables_give_back(t, session, rc);
     return rc;
 }
 

@@ -139,10 +139,32 @@ static int read_take(hf_claim *c, const hf_rows *rows, request *r) {
     return r->waits || r->ends <= 0 ? HF_AGAIN : HF_BUSY;
 }
 
+/* What it was given while it waited has a fresh lease; the view says which
+ * token it is. */
+static int read_given(const hf_tables *t, hf_claim *c, const hf_rows *renewal,
+                      const hf_rows *view, hf_error *err) {
+    hf_sight v = {.n = 0};
+    const hf_stander *row;
+    int rc;
+
+    if (renewal->changed == 0)
+        return HF_AGAIN;
+    rc = hf__sight_read(&v, hf__tables_line_of(c->kind), view, err);
+    row = rc == HF_OK ? hf__sight_hold(&v, t, c->owner) : NULL;
+    if (row) {
+        c->token = row->token;
+        c->last_token = 0;
+        c->place = HF_PLACE_HOLDS;
+    }
+    hf__sight_clear(&v);
+    return rc != HF_OK ? rc : row ? HF_OK : HF_AGAIN;
+}
+
 /* What one round trip can do.  HF_AGAIN: it takes a turn. */
 static int ask_lightly(hf_tables *t, hf_claim *c, request *r, hf_time by,
                        hf_error *err) {
-    bool lock = hf__tables_is_lock(c->kind), looks = hf__place_waits(c);
+    bool lock = hf__tables_is_lock(c->kind);
+    bool looks = hf__place_waits(c) || c->kind == HF_LATCH;
     bool writes = lock || hf__tables_is_leased(c->kind);
     size_t wrote = 0, view = 0;
     hf_answers a = {0};
@@ -164,7 +186,7 @@ static int ask_lightly(hf_tables *t, hf_claim *c, request *r, hf_time by,
     if (rc == HF_OK && lock)
         rc = read_take(c, &a.all[wrote], r);
     else if (rc == HF_OK)
-        rc = HF_AGAIN;
+        rc = writes ? read_given(t, c, &a.all[0], &a.all[view], err) : HF_AGAIN;
     if (rc == HF_AGAIN && looks)
         rc = hf__turn_dry(t, c, &a.all[view], decide, r, err);
     hf__answers_clear(&a);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * layout.c - makes the tables, where there are none. */
+ * layout.c - makes the tables, where there are none.
+ *
+ * Whoever opens the store makes them: the first claim would be too late, for
+ * that takes longer than a short lease. */
 #include <stdlib.h>
 
 #include "../../err.h"
@@ -54,10 +57,14 @@ int hf__tables_check_layout(hf_tables *t, hf_time by, hf_error *err) {
         return hf__fail(err, HF_EDOWN, "the database did not answer in time");
     if (rc < 0)
         return rc;
+    if (version == 0) { /* who may not make them is told so when it matters */
+        rc = hf__tables_make(t, by, err);
+        return rc == HF_EFORBIDDEN || rc == HF_EREAD_ONLY ? HF_OK : rc;
+    }
     if (version > LAYOUT)
         return hf__fail(err, HF_ESTORE,
                         "the tables are of layout %d, which is newer than this "
                         "library: use a newer one",
                         (int)version);
-    return HF_OK; /* made when first needed */
+    return HF_OK;
 }

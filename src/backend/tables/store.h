@@ -77,6 +77,9 @@ void hf__tables_params(hf_params *p, const hf_tables *t, const hf_claim *c);
 int hf__tables_ask(hf_tables *t, const hf_script *s, hf_answers *ret,
                    hf_time by, hf_error *err);
 
+/* Gives a session back after a script that came to rc. */
+void hf__tables_give_back(hf_tables *t, hf_session *session, int rc);
+
 /* After HF_DB_AGAIN or HF_DB_NO_TABLES: HF_OK, it is worth another try, or
  * what has become of it.  *tries is 0 at first. */
 int hf__tables_cure(hf_tables *t, int rc, int *tries, hf_time by,
@@ -123,7 +126,7 @@ int hf__tables_undo(hf_tables *t, hf_claim *c, hf_time by, hf_error *err);
 /* Makes the tables.  Called when one was missing. */
 int hf__tables_make(hf_tables *t, hf_time by, hf_error *err);
 
-/* HF_OK: ours, or none yet. */
+/* Makes them where there are none; HF_OK also if that is not allowed. */
 int hf__tables_check_layout(hf_tables *t, hf_time by, hf_error *err);
 
 void hf__tables_take_leave(hf_tables *t);

@@ -124,24 +124,6 @@ static void begin(hf_turn *turn, hf_tables *t, const hf_claim *c) {
     *turn = (hf_turn){.t = t, .asked = c, .claim = *c};
 }
 
-/* What the database can do better with a session than to lose it. */
-static void end_session(hf_tables *t, hf_session *session, int rc) {
-    hf_answers a = {0};
-    hf_error err;
-    bool ruined = rc < 0;
-    hf_script s;
-
-    if (rc == HF_DB_AGAIN || rc == HF_DB_NO_TABLES) {
-        hf__script_init(&s, t->db);
-        hf__script_add(&s, HF_SQL_rollback, NULL);
-        ruined = s.failed || t->db->ops->ask(session, s.text, &a,
-                                             hf__after_ms(500), &err) != HF_OK;
-        hf__answers_clear(&a);
-        hf__script_clear(&s);
-    }
-    t->db->ops->give_back(session, ruined);
-}
-
 /* Decided is in *result; how the database bore it is returned. */
 static int take_turn(hf_turn *turn, hf_decide_fn *decide, void *arg,
                      int *result, hf_time by, hf_error *err) {
@@ -161,7 +143,7 @@ static int take_turn(hf_turn *turn, hf_decide_fn *decide, void *arg,
         if (*result < 0)
             *err = why;
     }
-    end_session(t, session, rc);
+    hf__tables_give_back(t, session, rc);
     return rc;
 }
 

@@ -11,6 +11,7 @@
  *
  * HF_TEST_SEED=n begins with another script; a failure prints its seed. */
 #include "support/dir.h"
+#include "support/mariadb.h"
 #include "support/postgres.h"
 #include "support/quorum.h"
 #include "support/server.h"
@@ -412,6 +413,13 @@ static void postgres_answers_as_memory_does(const family *f) {
     hf_test_give_back();
 }
 
+static void mariadb_answers_as_memory_does(const family *f) {
+    char uri[256];
+    hf_test_mariadb_borrow(uri, sizeof uri);
+    answers_to_scripts(FEWER, f, "mariadb", uri, false);
+    hf_test_give_back();
+}
+
 /* The same of each family, for each of the stores. */
 #define FAMILIES(X)                                                            \
     X(locks, lock)                                                             \
@@ -432,11 +440,13 @@ static void postgres_answers_as_memory_does(const family *f) {
 #define TELL_ZOOKEEPER(what, family) TELL(zookeeper, what, family)
 #define TELL_ETCD(what, family)      TELL(etcd, what, family)
 #define TELL_POSTGRES(what, family)  TELL(postgres, what, family)
+#define TELL_MARIADB(what, family)   TELL(mariadb, what, family)
 FAMILIES(TELL_SQLITE)
 FAMILIES(TELL_REDIS)
 FAMILIES(TELL_ZOOKEEPER)
 FAMILIES(TELL_ETCD)
 FAMILIES(TELL_POSTGRES)
+FAMILIES(TELL_MARIADB)
 
 #define SQLITE(what, family)                                                   \
     cmocka_unit_test(sqlite_answers_about_##what##_as_memory_does),
@@ -448,7 +458,10 @@ FAMILIES(TELL_POSTGRES)
     cmocka_unit_test(etcd_answers_about_##what##_as_memory_does),
 #define POSTGRES(what, family)                                                 \
     cmocka_unit_test(postgres_answers_about_##what##_as_memory_does),
+#define MARIADB(what, family)                                                  \
+    cmocka_unit_test(mariadb_answers_about_##what##_as_memory_does),
 
-static const struct CMUnitTest tests[] = {FAMILIES(SQLITE) FAMILIES(
-    REDIS) FAMILIES(ZOOKEEPER) FAMILIES(ETCD) FAMILIES(POSTGRES)};
+static const struct CMUnitTest tests[] = {
+    FAMILIES(SQLITE) FAMILIES(REDIS) FAMILIES(ZOOKEEPER) FAMILIES(ETCD)
+        FAMILIES(POSTGRES) FAMILIES(MARIADB)};
 HF_SUITE(tests)

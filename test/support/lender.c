@@ -27,7 +27,7 @@ enum { SETS_MAX = 8, WAIT_MS = 50000 };
 /* To add a sort: a line here. */
 static const hf_test_sort *const sorts[] = {
     &hf_test_cluster_sort, &hf_test_sentinel_sort, &hf_test_zookeeper_sort,
-    &hf_test_etcd_sort, &hf_test_postgres_sort};
+    &hf_test_etcd_sort,    &hf_test_postgres_sort, &hf_test_mariadb_sort};
 
 /* ---- the folder -------------------------------------------------------- */
 

@@ -47,8 +47,9 @@ extern const hf_test_sort hf_test_sentinel_sort; /* see sentinel.h           */
 /* One server, shared: borrowed by hf_test_quorum_borrow, see quorum.h. */
 extern const hf_test_sort hf_test_zookeeper_sort;
 extern const hf_test_sort hf_test_etcd_sort;
-/* Likewise, by hf_test_postgres_borrow: see postgres.h. */
+/* Likewise, by hf_test_postgres_borrow: see postgres.h; mariadb.h. */
 extern const hf_test_sort hf_test_postgres_sort;
+extern const hf_test_sort hf_test_mariadb_sort;
 
 /* Borrows a set of that sort: for this process alone, and empty; unless it is
  * shared. */

@@ -33,30 +33,36 @@ static hf_escalate *whole_of(hf_backend *be) {
 
 /* ---- the sides --------------------------------------------------------- */
 
-int hf__side_open(hf_side *side, hf_backend **ret, hf_time by, hf_error *err) {
-    hf_backend *be = atomic_load(&side->be);
+/* Each of the two is traced: what is asked of both together says little. */
+static int open_side(hf_side *side, hf_time by, hf_error *err) {
+    const char *trace = getenv("HOLDFAST_TRACE");
+    hf_backend *be = NULL;
     int rc = HF_EDOWN;
 
-    *ret = be;
-    if (be)
+    if (hf__now() < side->open_at)
+        return hf__fail(err, rc, "%s could not be opened", side->shown);
+    rc = side->ops->open(&be, side->uri, &side->host, by, err);
+    side->open_at = hf__now() + OPEN_AGAIN_MS * HF_MS;
+    if (rc == HF_OK && trace && strcmp(trace, "1") == 0 &&
+        !(be = hf__trace_wrap(NULL, be)))
+        rc = hf__fail_plain(err, HF_ENO_MEMORY);
+    if (rc == HF_OK)
+        atomic_store(&side->be, be);
+    return rc;
+}
+
+int hf__side_open(hf_side *side, hf_backend **ret, hf_time by, hf_error *err) {
+    int rc = HF_OK;
+
+    *ret = atomic_load(&side->be);
+    if (*ret)
         return HF_OK;
-    if (pthread_mutex_trylock(&side->mu) == 0) {
-        be = atomic_load(&side->be);
-        if (!be && hf__now() >= side->open_at) {
-            rc = side->ops->open(&be, side->uri, &side->host, by, err);
-            side->open_at = hf__now() + OPEN_AGAIN_MS * HF_MS;
-            if (rc == HF_OK)
-                atomic_store(&side->be, be);
-        } else if (be) {
-            rc = HF_OK;
-        } else {
-            hf__fail(err, rc, "%s could not be opened", side->shown);
-        }
-        pthread_mutex_unlock(&side->mu);
-    } else {
-        hf__fail(err, rc, "%s is not open yet", side->shown);
-    }
-    *ret = be;
+    if (pthread_mutex_trylock(&side->mu) != 0)
+        return hf__fail(err, HF_EDOWN, "%s is being opened", side->shown);
+    if (!atomic_load(&side->be))
+        rc = open_side(side, by, err);
+    pthread_mutex_unlock(&side->mu);
+    *ret = atomic_load(&side->be);
     return rc;
 }
 
@@ -313,7 +319,7 @@ const char *hf__escalate_where(hf_backend *be, const char *name) {
 
     if (p) {
         pthread_mutex_lock(&p->mu);
-        epoch = p->epoch;
+        epoch = p->phase == HF_ENTERING ? p->epoch - 1 : p->epoch;
         pthread_mutex_unlock(&p->mu);
         passage_put(w, p);
     }
@@ -606,8 +612,9 @@ static int ask(const question *q, hf_error *err) {
     rc = hf__side_open(hf__side_of(q->w, epoch), &be, q->by, err);
     asked = hf__now();
     c.ask_again = HF_NEVER;
-    if (rc == HF_OK)
-        rc = be->ops->attempt(be, &c, q->waits, q->by, err);
+    if (rc == HF_OK) /* a later answer would be worth nothing */
+        rc = be->ops->attempt(be, &c, q->waits,
+                              hf__sooner(q->by, asked + q->w->permission), err);
     rc = weigh(q, rc, epoch, asked, &c, err);
     if (rc == HF_ELOST)
         hf__twin_leave(q->w, q->p, q->c->owner, (int)(epoch & 1), q->by);
@@ -769,7 +776,7 @@ static bool belongs(const hf_passage *p, const hf_twin *t, int side,
     if (side == t->lives) /* a first store that is given up is not asked */
         return p->phase == HF_ACTIVE || side == HF_SIDE_SECOND ||
                !p->down_since;
-    return p->phase != HF_ACTIVE || side == HF_SIDE_FIRST; /* not a left-over */
+    return p->phase != HF_ACTIVE; /* else it is a left-over */
 }
 
 static void gather(renewal *r, int side) {
@@ -816,9 +823,6 @@ static void take_answer(hf_escalate *w, hf_passage *p, hf_twin *t, int side,
         t->c[side].token = 0;
         if (t->lives == side)
             t->held = false;
-    } else if (side == HF_SIDE_FIRST && t->lives == HF_SIDE_SECOND &&
-               p->phase == HF_ACTIVE) {
-        t->until[side] = 0; /* to be asked for anew */
     }
 }
 
@@ -970,10 +974,10 @@ static int let_go(hf_escalate *w, hf_passage *p, hf_claim *c, int side,
     pthread_mutex_lock(&p->mu);
     hf_twin *t = twin_of(p, c->owner);
     bool stands = t && t->stands[side];
-    if (stands) {
+    if (stands)
         inner = hf__twin_claim(p, t, side, c);
-        inner.token = t->c[side].token;
-    }
+    if (side == HF_SIDE_FIRST && p->down_since) /* the keeper may be asking */
+        by = hf__sooner(by, hf__now() + w->permission / 12);
     pthread_mutex_unlock(&p->mu);
     if (!stands)
         return HF_OK;
@@ -990,6 +994,16 @@ static int let_go(hf_escalate *w, hf_passage *p, hf_claim *c, int side,
     return rc;
 }
 
+/* The store whose word is the answer to a release: on the way it is the one
+ * where the name will live.  Passage mu. */
+static int leaves_from(const hf_passage *p, const hf_twin *t) {
+    uint64_t to = p->phase == HF_LEAVING ? p->epoch + 1 : p->epoch;
+
+    if (!t->held)
+        return (int)(t->epoch & 1);
+    return t->stands[to & 1] ? (int)(to & 1) : t->lives;
+}
+
 /* The lock that is the hold first; what may stand in the other store is left
  * to its lease if that store cannot be reached now. */
 static int leave(hf_escalate *w, hf_passage *p, hf_claim *c, hf_how how,
@@ -999,7 +1013,7 @@ static int leave(hf_escalate *w, hf_passage *p, hf_claim *c, hf_how how,
 
     pthread_mutex_lock(&p->mu);
     hf_twin *t = twin_of(p, c->owner);
-    lives = !t ? HF_SIDE_FIRST : t->held ? t->lives : (int)(t->epoch & 1);
+    lives = t ? leaves_from(p, t) : HF_SIDE_FIRST;
     bool down = p->down_since || (p->epoch & 1);
     if (t)
         t->held = false;

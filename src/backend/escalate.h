@@ -10,6 +10,7 @@
  *                     side, leased for a short time; who gets the write side
  *                     of a closed gate knows that no permission is left
  *     NAME~empty.E    a number, set once: somebody did
+ *     NAME~well.E     a number, E being odd: since when the first store is well
  *
  * A client is *active* in E while it has a permission of E and has seen, after
  * it got it, that E is not closed and that the gate of E - 1 was empty once it
@@ -108,8 +109,7 @@ typedef struct hf_passage {
 
     hf_time down_since, down_last; /* the first store fails; 0: it does not */
     int down_code;
-    hf_time up_since; /* odd: all holds stand in the first store; 0: no     */
-    hf_time probe_at; /* odd: when that is tried next                       */
+    hf_time up_since, probe_at; /* the turn, odd: the first is well; look   */
 
     hf_news news; /* not told yet                                          */
 
@@ -173,6 +173,15 @@ void hf__gate_leave(hf_escalate *w, hf_claim *c, char **text, hf_time by);
 /* HF_OK: nobody has a permission of the closed epoch.  HF_BUSY: somebody has. */
 int hf__gate_is_empty(hf_escalate *w, const hf_passage *p, uint64_t epoch,
                       hf_time by, hf_error *err);
+
+/* Since when the first store is well, as somebody noted; 0: we are the first.
+ * And that it is not.  Wall clocks: nothing but the moment of going back
+ * depends on it. */
+hf_time hf__gate_well_for(hf_escalate *w, const hf_passage *p, hf_time by);
+void hf__gate_not_well(hf_escalate *w, const hf_passage *p, hf_time by);
+
+/* NAME~WHAT.EPOCH, to be freed; NULL without memory. */
+char *hf__gate_text(const char *name, const char *what, uint64_t epoch);
 
 /* ---- escalate_move.c --------------------------------------------------- */
 

@@ -25,13 +25,17 @@ static hf_time soon(const hf_escalate *w, hf_time by) {
     return hf__sooner(by, hf__now() + longest);
 }
 
-static char *text_of(const hf_passage *p, const char *what, uint64_t epoch) {
-    size_t size = strlen(p->second) + HF_GATE_TEXT;
+char *hf__gate_text(const char *name, const char *what, uint64_t epoch) {
+    size_t size = strlen(name) + HF_GATE_TEXT;
     char *text = malloc(size);
 
     if (text)
-        snprintf(text, size, "%s~%s.%" PRIu64, p->second, what, epoch);
+        snprintf(text, size, "%s~%s.%" PRIu64, name, what, epoch);
     return text;
+}
+
+static char *text_of(const hf_passage *p, const char *what, uint64_t epoch) {
+    return hf__gate_text(p->second, what, epoch);
 }
 
 static uint64_t new_owner(hf_escalate *w) {
@@ -117,6 +121,31 @@ int hf__gate_find(hf_escalate *w, const hf_passage *p, uint64_t *ret,
     }
     *ret = low;
     return rc < 0 ? rc : HF_OK;
+}
+
+/* Seconds of the wall clock, from a year that leaves them small. */
+static int64_t date(void) {
+    return hf__world->wall_us() / 1000000 - INT64_C(1767225600); /* 2026 */
+}
+
+hf_time hf__gate_well_for(hf_escalate *w, const hf_passage *p, hf_time by) {
+    int64_t since = date();
+    hf_error err;
+
+    if (flag(w, p, "well", p->epoch, HF_COUNT_SET, &since, by, &err) ==
+            HF_BUSY &&
+        flag(w, p, "well", p->epoch, HF_COUNT_FREE, &since, by, &err) ==
+            HF_OK &&
+        date() > since && since > 0)
+        return (date() - since) * HF_SECOND;
+    return 0;
+}
+
+void hf__gate_not_well(hf_escalate *w, const hf_passage *p, hf_time by) {
+    int64_t value = 0;
+    hf_error err;
+
+    flag(w, p, "well", p->epoch, HF_COUNT_DELETE, &value, by, &err);
 }
 
 /* ---- permissions ------------------------------------------------------- */

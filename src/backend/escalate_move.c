@@ -48,7 +48,6 @@ bool hf__is_trouble(int rc) {
 void hf__first_fails(hf_passage *p, hf_time after, int code) {
     hf_time now = hf__now();
 
-    p->up_since = 0;
     if (!p->down_since || now - p->down_last > 2 * after + 5 * HF_SECOND)
         p->down_since = now;
     p->down_last = now;
@@ -181,7 +180,7 @@ static int refresh(hf_escalate *w, hf_passage *p, bool *closed, hf_time by,
 
 /* Nobody is left in the epoch before.  Holds that came with us are holds of
  * this one, if their time in the other store has lasted. */
-static void arrive(hf_escalate *w, hf_passage *p) {
+static void arrive(hf_passage *p) {
     int side = (int)(p->epoch & 1);
     bool moved = false;
 
@@ -189,10 +188,11 @@ static void arrive(hf_escalate *w, hf_passage *p) {
     for (hf_twin *t = next_hold(p, NULL); t; t = next_hold(p, t)) {
         moved = moved || t->lives != side;
         t->lives = side;
+        t->until[1 - side] = 0; /* nobody keeps it up there: see REUSE in
+                                   models/escalation.pml */
     }
     p->phase = HF_ACTIVE;
-    p->up_since = p->down_since = 0;
-    p->probe_at = hf__now() + w->after;
+    p->up_since = p->probe_at = p->down_since = 0;
     if (moved) {
         p->news.moved = true;
         p->news.to = p->epoch;
@@ -208,7 +208,7 @@ static int come_in(hf_escalate *w, hf_passage *p, hf_time by, hf_error *err) {
         return rc;
     rc = hf__gate_is_empty(w, p, p->epoch - 1, by, err);
     if (rc == HF_OK)
-        arrive(w, p);
+        arrive(p);
     return rc;
 }
 
@@ -222,64 +222,53 @@ static bool wants_over(const hf_escalate *w, hf_passage *p) {
     return over;
 }
 
-/* A hold that does not have the lock of that store: writers first, whom their
- * own reading would keep out.  mu. */
-static hf_twin *first_without(const hf_passage *p, int side) {
-    hf_twin *found = NULL;
-
-    for (hf_twin *t = next_hold(p, NULL); t; t = next_hold(p, t))
-        if (hf__now() >= t->until[side] &&
-            (!found || t->c[t->lives].mode == HF_EXCLUSIVE))
-            found = t;
-    return found;
-}
-
-/* The first store is asked for what is held here, now and then. */
-static void probe(hf_escalate *w, hf_passage *p, hf_time by) {
-    hf_side *first = &w->side[HF_SIDE_FIRST];
-    hf_error err;
+/* Does the first store grant locks again?  Asked for one that nobody wants,
+ * because one that is full or read-only answers every other question. */
+static int try_first(hf_escalate *w, const hf_passage *p, hf_time by) {
+    hf_claim c = {.kind = HF_LOCK,
+                  .mode = HF_EXCLUSIVE,
+                  .owner = 1,
+                  .lease_ms = PROBE_MS};
     hf_backend *be;
-    uint64_t owner = 0;
-    hf_claim c;
-    hf_time asked;
-    int rc;
+    hf_error err;
+    char *name = hf__gate_text(p->name, "well", p->epoch);
+    int rc = name ? HF_OK : HF_ENO_MEMORY;
 
-    pthread_mutex_lock(&p->mu);
-    hf_twin *t = first_without(p, HF_SIDE_FIRST);
-    if (t) {
-        owner = t->owner;
-        c = hf__twin_claim(p, t, HF_SIDE_FIRST, NULL);
-        t->stands[HF_SIDE_FIRST] = true; /* perhaps, from now on */
-    }
-    if (!owner && next_hold(p, NULL) && !p->up_since)
-        p->up_since = hf__now();
-    if (owner)
-        p->up_since = 0;
-    pthread_mutex_unlock(&p->mu);
-    if (!owner)
-        return;
-    asked = hf__now();
-    by = hf__sooner(by, asked + w->permission / 6);
-    rc = hf__side_open(first, &be, by, &err);
+    c.name = name;
+    by = hf__sooner(by, hf__now() + w->permission / 6);
+    if (rc == HF_OK)
+        rc = hf__side_open(&w->side[HF_SIDE_FIRST], &be, by, &err);
     if (rc == HF_OK)
         rc = be->ops->attempt(be, &c, false, by, &err);
+    if (rc == HF_OK)
+        be->ops->release(be, &c, HF_RELEASE, NULL, by, &err);
+    free(name);
+    return rc;
+}
+
+/* How long it has been well is remembered in the second store, too: many who
+ * use a lock do not live that long. */
+static void probe(hf_escalate *w, hf_passage *p, hf_time by) {
+    int rc = try_first(w, p, by);
+    bool well = rc == HF_OK || rc == HF_BUSY;
+    hf_time since = p->up_since, now = hf__now();
+
+    if (well && !since)
+        since = now - hf__gate_well_for(w, p, by);
+    else if (!well && since)
+        hf__gate_not_well(w, p, by);
     pthread_mutex_lock(&p->mu);
-    for (t = p->twins; t; t = t->next)
-        if (t->owner == owner && rc == HF_OK)
-            hf__twin_stands(t, HF_SIDE_FIRST, asked, &c);
-    p->probe_at = hf__now() + (rc == HF_OK ? 0 : PROBE_MS * HF_MS);
+    p->up_since = well ? since : 0;
+    p->probe_at = now + hf__sooner(PROBE_MS * HF_MS, w->back / 2);
     pthread_mutex_unlock(&p->mu);
 }
 
 static bool wants_back(hf_escalate *w, hf_passage *p, hf_time by) {
-    if (is_first(p->epoch) || w->back == HF_NEVER || hf__now() < p->probe_at ||
-        !has_holds(p))
+    if (is_first(p->epoch) || w->back == HF_NEVER)
         return false;
-    probe(w, p, by);
-    pthread_mutex_lock(&p->mu);
-    bool back = p->up_since && hf__now() - p->up_since >= w->back;
-    pthread_mutex_unlock(&p->mu);
-    return back;
+    if (hf__now() >= p->probe_at)
+        probe(w, p, by);
+    return p->up_since && hf__now() - p->up_since >= w->back;
 }
 
 /* Says that the epoch is over, in the one way there is. */
@@ -320,6 +309,18 @@ static void step_out(hf_escalate *w, hf_passage *p, hf_time by) {
     p->found = false;
     pthread_mutex_unlock(&p->mu);
     hf__gate_leave(w, &p->gate, &p->gate_name, by);
+}
+
+/* A hold that does not have the lock of that store: writers first, whom their
+ * own reading would keep out.  mu. */
+static hf_twin *first_without(const hf_passage *p, int side) {
+    hf_twin *found = NULL;
+
+    for (hf_twin *t = next_hold(p, NULL); t; t = next_hold(p, t))
+        if (hf__now() >= t->until[side] &&
+            (!found || t->c[t->lives].mode == HF_EXCLUSIVE))
+            found = t;
+    return found;
 }
 
 /* One hold that does not have the lock of the other store yet asks for it.
@@ -427,12 +428,13 @@ static int step(hf_escalate *w, hf_passage *p, hf_time by, hf_error *err) {
 
 int hf__advance(hf_escalate *w, hf_passage *p, hf_time by, hf_error *err) {
     for (int i = 0; i < STEPS; i++) {
+        hf_phase was = p->phase;
         int rc = step(w, p, by, err);
 
         if (rc != HF_OK)
             return rc;
-        if (p->phase == HF_ACTIVE && hf__now() < p->until)
-            return HF_OK;
+        if (was == HF_ACTIVE && p->phase == was && hf__now() < p->until)
+            return HF_OK; /* and nothing speaks against staying */
         if (hf__now() >= by)
             return hf__fail(err, HF_EDOWN,
                             "'%s' is on its way between two stores", p->name);

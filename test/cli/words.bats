@@ -11,7 +11,7 @@ commands() {
 }
 
 @test "every command has --help, help and --version" {
-    [ "$(commands | wc -l)" -eq 14 ]
+    [ "$(commands | wc -l)" -eq 15 ]
     for name in $(commands); do
         run -0 "$HOLDFAST" "$name" --help
         contains "${lines[0]}" "Usage: holdfast $name"

@@ -32,6 +32,7 @@ typedef struct hf_contract {
     bool polls;         /* nobody is woken: who waits asks often           */
     bool curt;          /* its list knows not everything of a holder       */
     size_t name_max;    /* bytes in a name; 0: HF_NAME_MAX                 */
+    bool votes;         /* of several who ask at once, perhaps none gets it */
     int session_ms;     /* whoever is killed is noticed only then, and nobody
                            believes in a hold for longer unless it is renewed;
                            0: leases are all there is                      */

@@ -89,10 +89,13 @@ static void *be_due(void *arg) {
     return NULL;
 }
 
+/* Where a majority decides, so many may each have a part of it that nobody has
+ * it; then whoever comes next runs the job. */
 void of_many_who_are_due_one_runs_the_job(void **state) {
     (void)state;
     pthread_t threads[CROWD];
     host hosts[CROWD];
+    hf_job *next;
     int ran = 0;
     for (int i = 0; i < CROWD; i++)
         hosts[i].client = i % 2 ? hosts[i - 1].client : hf_contract_open(NULL);
@@ -101,9 +104,14 @@ void of_many_who_are_due_one_runs_the_job(void **state) {
     for (int i = 0; i < CROWD; i++) {
         pthread_join(threads[i], NULL);
         ran += hosts[i].result == HF_OK;
-        assert_true(hosts[i].result == HF_OK || hosts[i].result == HF_BUSY);
+        assert_true(hosts[i].result == HF_OK || hosts[i].result == HF_BUSY ||
+                    hosts[i].result == HF_EMINORITY);
     }
-    assert_int_equal(ran, 1);
+    assert_in_range(ran, hf_contract_under_test.votes ? 0 : 1, 1);
+    hf_test_eventually(begins(&next, hosts[0].client, NULL) ==
+                           (ran ? HF_BUSY : HF_OK),
+                       HF_TEST_LONG);
+    hf_expect(HF_OK, hf_job_end(next, ERR));
 }
 
 void a_job_that_makes_no_sense_is_refused(void **state) {

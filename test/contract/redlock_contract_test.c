@@ -21,6 +21,12 @@ static void discard(void) {
     hf_test_voters_stop(&v);
 }
 
-HF_CONTRACT("redlock", fresh, discard,
-            HF_CONTRACT_TESTS(HF_CONTRACT_ENTRY)
-                HF_CONTRACT_TESTS_ACROSS(HF_CONTRACT_ENTRY))
+const hf_contract hf_contract_under_test = {
+    .store = "redlock",
+    .fresh = fresh,
+    .discard = discard,
+    .votes = true,
+};
+
+HF_CONTRACT_SUITE(HF_CONTRACT_TESTS(HF_CONTRACT_ENTRY)
+                      HF_CONTRACT_TESTS_ACROSS(HF_CONTRACT_ENTRY))

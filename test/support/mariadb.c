@@ -3,8 +3,8 @@
  * mariadb.c - MariaDB servers and their fate.
  *
  * An empty data folder is made once for all tests of a build and copied, with
- * small files.  A commit is not synchronised to disk unless asked for: what a
- * server is killed for is the process, and the kernel keeps what it wrote. */
+ * small files.  Nothing is synchronised to disk: what a server is killed for is
+ * the process, and the kernel keeps what it wrote. */
 #include "mariadb.h"
 
 #include "dir.h"
@@ -212,6 +212,8 @@ void hf_test_mariadb_revive(hf_test_mariadb *m) {
     hf_test_arg(&a, "--skip-name-resolve");
     hf_test_arg(&a, "--max-connections=500");
     hf_test_arg(&a, "--innodb-flush-log-at-trx-commit=2");
+    hf_test_arg(&a, "--innodb-flush-method=nosync");
+    hf_test_arg(&a, "--skip-sync-frm");
     hf_test_arg(&a, "--tmpdir=%s", m->dir);
     add_sizes(&a);
     if (m->options.tls)

@@ -17,7 +17,8 @@
 #include "../../err.h"
 #include "turn.h"
 
-#define LOOK_AGAIN  (2 * HF_SECOND) /* a note can be lost */
+#define LOOK_AGAIN  (2 * HF_SECOND) /* a note can be lost… */
+#define LOOK_LATER  (6 * HF_SECOND) /* …who is far back misses little */
 #define POLL_FIRST  INT64_C(20000)  /* us, where none comes by itself… */
 #define POLL_LAST   INT64_C(500000) /* …up to this */
 #define PLACE_FRESH (HF_PLACE_US * 2 / 3)
@@ -203,7 +204,8 @@ static hf_time look_again(const hf_tables *t, const request *r) {
     hf_time now = hf__now(), at;
 
     if (t->db->ops->hears(t->db)) {
-        at = now + hf__jitter(LOOK_AGAIN);
+        at = now + hf__jitter(hf__sooner(LOOK_AGAIN + r->ahead * 50 * HF_MS,
+                                         LOOK_LATER));
     } else {
         poll = poll < POLL_FIRST ? POLL_FIRST : poll;
         poll = poll > POLL_LAST ? POLL_LAST : poll;

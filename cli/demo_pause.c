@@ -29,8 +29,7 @@ static const char c_lines[] =
     "newest_token_seen = token;\n";
 
 static const char shell_lines[] =
-    "holdfast run ledger -- sh -c \\\n"
-    "  '[ \"$HOLDFAST_TOKEN\" -ge \"$(cat newest)\" ] && write_it'\n";
+    "holdfast run ledger -- holdfast guard file -- ./write file\n";
 
 typedef struct pause_demo {
     const demo *demo;
@@ -185,7 +184,7 @@ int demo_pause(const demo *d) {
     demo_code(c_lines);
     ok = act_one(&p, &pid, &first) && act_two(&p, &second) &&
          act_three(&p, pid, &first) && judge(&p, &first, &second);
-    demo_say(PLAIN, "In a shell the token is in the environment:");
+    demo_say(PLAIN, "In a shell guard finds the token in the environment:");
     demo_code(shell_lines);
     return ok ? 0 : 1;
 }

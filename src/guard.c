@@ -50,6 +50,7 @@ enum {
 };
 
 #define MOST_TOKEN ((uint64_t)INT64_MAX) /* the last byte of a file */
+_Static_assert(sizeof(off_t) == 8, "tokens number the bytes of a file");
 
 struct hf_guard {
     int folder, lock;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * guard_mariadb_test.c - a MariaDB database refuses older tokens. */
+ * guard_mariadb_test.c - a MariaDB database refuses older tokens.  Each test has
+ * a database of a shared server for itself. */
 #include <fcntl.h>
 #include <mysql.h>
 #include <stdio.h>
@@ -18,12 +19,13 @@
 
 enum { LOCK_WAIT = 1205, DEADLOCK = 1213, CHANGED = 1020 };
 
-static hf_test_mariadb *server;
+static char database[64];
+static unsigned port;
 
 static void *open_db(void) {
     MYSQL *conn = mysql_init(NULL);
-    assert_non_null(mysql_real_connect(conn, NULL, "app", NULL, "locks", 0,
-                                       hf_test_mariadb_socket(server), 0));
+    assert_non_null(mysql_real_connect(conn, "127.0.0.1", "app", NULL, database,
+                                       port, NULL, 0));
     return conn;
 }
 
@@ -92,28 +94,35 @@ static const hf_fenced db_committed = {.connect = open_committed,
 
 /* As its users do: by the client, which knows DELIMITER. */
 static void feed_client(const char *text) {
-    char path[192], socket[128];
+    char path[192], where[32];
     int status = -1, out = open("/dev/null", O_WRONLY | O_CLOEXEC);
     hf_test_fresh_path(path, sizeof path, "sql");
     FILE *f = fopen(path, "w+e");
     assert_non_null(f);
     fputs(text, f);
     rewind(f);
-    snprintf(socket, sizeof socket, "--socket=%s",
-             hf_test_mariadb_socket(server));
-    pid_t pid = hf_test_spawn((char *[]){"mariadb", "--no-defaults", socket,
-                                         "--user=app", "locks", NULL},
-                              fileno(f), out, -1);
+    snprintf(where, sizeof where, "--port=%u", port);
+    pid_t pid =
+        hf_test_spawn((char *[]){"mariadb", "--no-defaults", "--host=127.0.0.1",
+                                 where, "--user=app", database, NULL},
+                      fileno(f), out, -1);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
     fclose(f);
     close(out);
 }
 
+static void borrow(void) {
+    char uri[256];
+    hf_test_mariadb_borrow(uri, sizeof uri);
+    snprintf(database, sizeof database, "%s", strrchr(uri, '/') + 1);
+    port = (unsigned)hf_test_mariadb_borrowed_port();
+}
+
 /* Twice, as it may be. */
 static void install(void **state) {
     (void)state;
-    server = hf_test_mariadb_start(NULL);
+    borrow();
     MYSQL *conn = open_db();
     hf_fenced_expect(&db, conn, HF_OK,
                      "CREATE TABLE entry (id BIGINT AUTO_INCREMENT "
@@ -125,8 +134,7 @@ static void install(void **state) {
 
 static int discard(void **state) {
     (void)state;
-    hf_test_mariadb_stop(server);
-    server = NULL;
+    hf_test_give_back();
     return 0;
 }
 

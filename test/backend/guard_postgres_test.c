@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * guard_postgres_test.c - a PostgreSQL database refuses older tokens. */
+ * guard_postgres_test.c - a PostgreSQL database refuses older tokens.  Each test
+ * has a schema of a shared server for itself. */
 #include <inttypes.h>
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -12,16 +13,20 @@
 #include "support/suite.h"
 #include "support/wait.h"
 
-static hf_test_postgres *server;
+static char uri[256];
+static const char *schema; /* in it */
 
 static void quiet(void *arg, const PGresult *notice) {
     (void)arg, (void)notice;
 }
 
 static void *open_db(void) {
-    PGconn *conn = PQconnectdb(hf_test_postgres_uri(server));
+    char path[96];
+    PGconn *conn = PQconnectdb(uri);
     PQsetNoticeReceiver(conn, quiet, NULL);
     assert_int_equal(PQstatus(conn), CONNECTION_OK);
+    snprintf(path, sizeof path, "SET search_path = %s", schema);
+    PQclear(PQexec(conn, path));
     return conn;
 }
 
@@ -102,11 +107,23 @@ static const hf_fenced db_repeatable = {
     .pass = pass,
     .begin = "BEGIN ISOLATION LEVEL REPEATABLE READ"};
 
+static void borrow(void) {
+    static const char mark[] = "?hf_schema=";
+    hf_test_postgres_borrow(uri, sizeof uri);
+    char *at = strstr(uri, mark);
+    assert_non_null(at);
+    *at = '\0';
+    schema = at + sizeof mark - 1;
+}
+
 /* Twice, as it may be. */
 static void install(void **state) {
+    char create[96];
     (void)state;
-    server = hf_test_postgres_start(NULL);
+    borrow();
+    snprintf(create, sizeof create, "CREATE SCHEMA %s", schema);
     PGconn *conn = open_db();
+    hf_fenced_expect(&db, conn, HF_OK, create);
     hf_fenced_expect(&db, conn, HF_OK,
                      "CREATE TABLE entry (id bigserial, token bigint)");
     for (int i = 0; i < 2; i++)
@@ -116,8 +133,7 @@ static void install(void **state) {
 
 static int discard(void **state) {
     (void)state;
-    hf_test_postgres_stop(server);
-    server = NULL;
+    hf_test_give_back();
     return 0;
 }
 

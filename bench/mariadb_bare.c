@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * mariadb_bare.c - the bare statements of a lock in MariaDB. */
+ * mariadb_bare.c - the bare statements of a lock in MariaDB.
+ *
+ * They are those that the store sends for a lock that is free and that nobody
+ * waits for (mariadb.sql, "take" and "free"), on a table of the same columns and
+ * as it sends them, values written into the text: a guarded upsert, sent
+ * together with the question what it did, and an update.  Both wait for the
+ * disk. */
 #include "mariadb_bare.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NOW "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS UNSIGNED)"
+#define NOW    "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6))"
+#define CLIENT "X'30313233343536373839616263646566'"
 
 static const char table[] =
     "CREATE TABLE bare_line ("
@@ -31,7 +38,7 @@ MYSQL *mariadb_dial(const char *uri) {
     if (sscanf(uri, "mariadb://%63[^@]@%63[^:]:%d/%63s", user, host, &port,
                database) == 4 &&
         mysql_real_connect(made, host, user, "", database, (unsigned)port, NULL,
-                           0))
+                           CLIENT_MULTI_STATEMENTS))
         return made;
     fprintf(stderr, "bench: %s: %s\n", uri, mysql_error(made));
     mysql_close(made);
@@ -50,38 +57,43 @@ static const char *mariadb_open(const char *uri) {
     return mysql_get_client_info();
 }
 
-#define FREE "(until <= " NOW " AND waits = 0)"
-#define MINE "(client = '0123456789abcdef' AND owner = 1)"
+#define FREE "until <= VALUES(since) AND waits = 0"
+
+static const char take_words[] =
+    "INSERT INTO bare_line (name, kind, token, block, until, owner, client, "
+    "asked, since, kept) VALUES ('%s', 0, " NOW " + 1 - 1, 1 - 1, " NOW
+    " + 30000000, 1, " CLIENT ", 0, " NOW ", 0) ON DUPLICATE KEY UPDATE "
+    "token = IF(" FREE ", GREATEST(token + 1, VALUES(since)) + 1 - 1, token), "
+    "block = IF(" FREE ", 1 - 1, block), asked = IF(" FREE ", 0, asked), "
+    "kept = IF(" FREE ", 0, kept), owner = IF(" FREE ", 1, owner), "
+    "client = IF(" FREE ", " CLIENT ", client), "
+    "since = IF(" FREE ", VALUES(since), since), "
+    "until = IF((" FREE ") OR (client = " CLIENT " AND owner = 1 AND kept = 0 "
+    "AND until > VALUES(since)), VALUES(until), until);"
+    "SELECT ROW_COUNT() > 0 AND client = " CLIENT " AND owner = 1 AND kept = 0 "
+    "AND until > " NOW ", token, block, until - " NOW ", waits FROM bare_line "
+    "WHERE name = '%s' AND kind = 0";
+
+static const char give_words[] =
+    "UPDATE bare_line SET until = " NOW " WHERE name = '%s' AND kind = 0 "
+    "AND client = " CLIENT " AND owner = 1 AND until > " NOW
+    " AND kept = 0 AND waits = 0";
 
 static bool mariadb_begin(const char *name) {
-    snprintf(
-        take_text, sizeof take_text,
-        "INSERT INTO bare_line (name, kind, token, until, owner, client, asked,"
-        " since) VALUES ('%s', 0, " NOW ", " NOW " + 30000000, 1, "
-        "'0123456789abcdef', 0, " NOW ") ON DUPLICATE KEY UPDATE "
-        "token = IF(" FREE ", GREATEST(token + 1, VALUES(token)), token), "
-        "owner = IF(" FREE ", VALUES(owner), owner), "
-        "client = IF(" FREE ", VALUES(client), client), "
-        "since = IF(" FREE ", VALUES(since), since), "
-        "until = IF(" FREE ", VALUES(until), until) "
-        "RETURNING token, HEX(client), owner, until - " NOW ", waits",
-        name);
-    snprintf(give_text, sizeof give_text,
-             "UPDATE bare_line SET until = " NOW " WHERE name = '%s' AND "
-             "kind = 0 AND " MINE " AND until > " NOW
-             " AND kept = 0 AND waits = 0",
-             name);
+    snprintf(take_text, sizeof take_text, take_words, name, name);
+    snprintf(give_text, sizeof give_text, give_words, name);
     return true;
 }
 
 static bool mariadb_take(void) {
-    MYSQL_RES *r = ask(take_text) ? mysql_store_result(conn) : NULL;
+    bool asked = ask(take_text) && mysql_next_result(conn) == 0;
+    MYSQL_RES *r = asked ? mysql_store_result(conn) : NULL;
     MYSQL_ROW row = r ? mysql_fetch_row(r) : NULL;
-    bool well = row && row[2] && strcmp(row[2], "1") == 0;
+    bool well = row && row[0] && strcmp(row[0], "1") == 0;
 
     if (r)
         mysql_free_result(r);
-    return well;
+    return well && mysql_next_result(conn) == -1;
 }
 
 static bool mariadb_give(void) {

@@ -4,8 +4,8 @@
  *
  * They are the two that the store sends for a lock that is free and that nobody
  * waits for (postgres.sql, "take" and "free"), on a table of the same columns:
- * a guarded upsert that waits for the disk, and an update that does not.  Only
- * how they are sent differs: here by PQexecParams, whose parameters are apart
+ * a guarded update that waits for the disk, and one that does not.  Only how
+ * they are sent differs: here by PQexecParams, whose parameters are apart
  * from the text; the store writes them into it, as PQsendQuery wants.  Either
  * way the server parses and plans every time, which is what a pooler between
  * demands.  Of an answer only the number of rows is looked at. */
@@ -34,38 +34,29 @@ static const char table[] = "CREATE TABLE bare_line ("
                             "PRIMARY KEY (name, kind)) WITH (fillfactor = 50)";
 
 /* $1 name, $2 client, $3 owner, $4 lease in µs. */
-#define MINE                                                                   \
-    "l.client = $2::bytea AND l.owner = $3::bigint AND l.until > " NOW         \
-    " AND l.kept = 0"
-
 static const char take_text[] =
-    "WITH n AS MATERIALIZED (SELECT " NOW " AS t), "
-    "a AS (INSERT INTO bare_line AS l "
-    "(name, kind, token, block, until, owner, client, asked, since, kept) "
-    "SELECT $1::bytea, 0, n.t, 0, n.t + $4::bigint, $3::bigint, $2::bytea, 0, "
-    "n.t, 0 FROM n "
-    "WHERE NOT EXISTS (SELECT 1 FROM bare_line x "
-    "WHERE x.name = $1::bytea AND x.kind = 0 "
-    "AND (x.until > n.t OR x.waits > 0) "
-    "AND NOT (x.client = $2::bytea AND x.owner = $3::bigint "
-    "AND x.until > n.t AND x.kept = 0)) "
-    "ON CONFLICT (name, kind) DO UPDATE SET "
-    "token = CASE WHEN " MINE " THEN l.token "
-    "ELSE greatest(l.token + 1, " NOW ") END, "
-    "block = CASE WHEN " MINE " THEN l.block ELSE 0 END, "
-    "since = CASE WHEN " MINE " THEN l.since ELSE " NOW " END, "
-    "until = " NOW " + $4::bigint, owner = $3::bigint, client = $2::bytea, "
-    "asked = 0, kept = 0 "
-    "WHERE (l.until <= " NOW " AND l.waits = 0) OR (" MINE ") "
-    "RETURNING l.token, l.block) "
-    "SELECT 1 AS taken, a.token, a.block, 0::bigint AS ends, 0 AS waits FROM a "
-    "UNION ALL SELECT 0, 0, 0, x.until - n.t, x.waits FROM bare_line x, n "
-    "WHERE x.name = $1::bytea AND x.kind = 0 AND NOT EXISTS (SELECT 1 FROM a)";
+    "WITH a AS (UPDATE bare_line l "
+    "SET token = CASE WHEN l.until > n.t THEN l.token "
+    "ELSE greatest(l.token + 1, n.t) + 1 - 1 END, "
+    "block = CASE WHEN l.until > n.t THEN l.block ELSE 1 - 1 END, "
+    "since = CASE WHEN l.until > n.t THEN l.since ELSE n.t END, "
+    "until = n.t + $4::bigint, owner = $3::bigint, client = $2::bytea, "
+    "asked = 0, kept = 0 FROM (SELECT " NOW " AS t) n "
+    "WHERE l.name = $1::bytea AND l.kind = 0 "
+    "AND ((l.until <= n.t AND l.waits = 0) "
+    "OR (l.until > n.t AND l.client = $2::bytea AND l.owner = $3::bigint "
+    "AND l.kept = 0)) RETURNING l.token, l.block) "
+    "SELECT (a.token IS NOT NULL)::int, coalesce(a.token, 0), "
+    "coalesce(a.block, 0), x.until - " NOW ", x.waits "
+    "FROM bare_line x LEFT JOIN a ON true "
+    "WHERE x.name = $1::bytea AND x.kind = 0";
 
 static const char give_text[] =
     "UPDATE bare_line l SET until = " NOW " "
     "FROM (SELECT set_config('synchronous_commit', 'off', true)) hurry "
-    "WHERE l.name = $1::bytea AND l.kind = 0 AND " MINE " AND l.waits = 0";
+    "WHERE l.name = $1::bytea AND l.kind = 0 AND l.client = $2::bytea "
+    "AND l.owner = $3::bigint AND l.until > " NOW
+    " AND l.kept = 0 AND l.waits = 0";
 
 static PGconn *conn;
 static char name[160];
@@ -88,8 +79,16 @@ static const char *postgres_open(const char *uri) {
 }
 
 static bool postgres_begin(const char *text) {
+    PGresult *r;
+    bool well;
+
     snprintf(name, sizeof name, "%s", text);
-    return true;
+    r = PQexecParams(conn,
+                     "INSERT INTO bare_line (name, kind) VALUES ($1::bytea, 0)",
+                     1, NULL, values, NULL, NULL, 0);
+    well = PQresultStatus(r) == PGRES_COMMAND_OK;
+    PQclear(r);
+    return well;
 }
 
 static bool postgres_take(void) {

@@ -112,7 +112,9 @@ SELECT MAX(version) FROM {s}hf_layout
 -- VALUES(since) is the clock before the row was waited for, and the same in
 -- every assignment.  An old clock errs on the safe side: it takes nothing that
 -- is not free, and the lease still began after the request left.  Assignments
--- are seen from left to right: `until` last.
+-- are seen from left to right: `until` last.  Who finds itself holding took it
+-- only if the row was written just now: it may have been given to us in
+-- between, for as short as an offer lasts.
 INSERT INTO {s}hf_line (name, kind, token, block, until, owner, client, asked, since, kept)
 VALUES ({name}, {kind}, {now} + {block} - 1, {block} - 1, {now} + {lease}, {owner}, {client}, {asked}, {now}, 0)
     ON DUPLICATE KEY UPDATE
@@ -127,9 +129,13 @@ VALUES ({name}, {kind}, {now} + {block} - 1, {block} - 1, {now} + {lease}, {owne
        until = IF((until <= VALUES(since) AND waits = 0)
                   OR (client = {client} AND owner = {owner} AND kept = 0
                       AND until > VALUES(since)), VALUES(until), until);
-SELECT client = {client} AND owner = {owner} AND kept = 0 AND until > {now},
-       token, block, until - {now}, waits
+SELECT ROW_COUNT() > 0 AND client = {client} AND owner = {owner} AND kept = 0
+       AND until > {now}, token, block, until - {now}, waits
   FROM {s}hf_line WHERE name = {name} AND kind = {kind}
+
+-- name: take_first
+-- Never asked for: `take` makes the row.
+SELECT 0 FROM DUAL WHERE 1 = 0
 
 -- name: free
 UPDATE {s}hf_line SET until = {now}

@@ -31,6 +31,7 @@ typedef struct request {
     int64_t ends;      /* us from then: when what keeps it out is over */
     int64_t waited_us; /* so far */
     int ahead;
+    bool unmade; /* there is no such line yet */
 } request;
 
 static void hold(hf_turn *turn, hf_stander *row) {
@@ -126,7 +127,8 @@ static int decide(hf_turn *turn, void *arg, hf_error *err) {
 static int read_take(hf_claim *c, const hf_rows *rows, request *r) {
     uint64_t block = (uint64_t)hf__tables_number(rows, 0, 2);
 
-    if (rows->n == 0)
+    r->unmade = rows->n == 0;
+    if (r->unmade)
         return HF_AGAIN;
     if (hf__tables_number(rows, 0, 0)) {
         c->last_token = (uint64_t)hf__tables_number(rows, 0, 1);
@@ -195,6 +197,25 @@ static int ask_lightly(hf_tables *t, hf_claim *c, request *r, hf_time by,
     return rc;
 }
 
+/* A line that nobody made before.  HF_AGAIN: it takes a turn. */
+static int ask_first(hf_tables *t, hf_claim *c, request *r, hf_time by,
+                     hf_error *err) {
+    hf_answers a = {0};
+    hf_params p;
+    hf_script s;
+    int rc;
+
+    hf__tables_params(&p, t, c);
+    hf__script_init(&s, t->db);
+    hf__script_add(&s, HF_SQL_take_first, &p);
+    rc = hf__tables_ask(t, &s, &a, by, err);
+    if (rc == HF_OK)
+        rc = read_take(c, &a.all[0], r);
+    hf__answers_clear(&a);
+    hf__script_clear(&s);
+    return rc;
+}
+
 /* ---- the verb ---------------------------------------------------------- */
 
 /* When to ask again if nobody tells us: when what keeps us out ends, and now
@@ -231,6 +252,10 @@ int hf__tables_attempt(hf_backend *be, hf_claim *c, bool waits, hf_time by,
                  .ends = INT64_MAX};
     int rc = ask_lightly(t, c, &r, by, err);
 
+    if (rc == HF_AGAIN && r.unmade) {
+        r.asked = hf__now();
+        rc = ask_first(t, c, &r, by, err);
+    }
     if (rc == HF_AGAIN) {
         r.asked = hf__now();
         rc = hf__turn(t, c, decide, &r, by, err);

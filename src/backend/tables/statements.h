@@ -74,10 +74,13 @@
  *            owner already, which gets a fresh lease and keeps its token.
  *            Answers one row: taken (1 or 0), token, block as stored; and if it
  *            is not taken, us until the lease ends (may be negative) and waits.
- *            No row: it moved at that moment, ask again.  The token is
+ *            No row: there is no such line yet.  The token is
  *            greatest(token + 1, now) + block - 1, computed under the row's
- *            lock, and now + block - 1 in a new row.  Writes nothing if it was
- *            not free
+ *            lock.  Writes nothing if it was not free.  A row that says that
+ *            this owner holds it is not enough: only who wrote it just now has
+ *            the lease that was asked for
+ * take_first then: makes the line, taken, with the token now + block - 1.
+ *            Answers as `take`; no row: somebody else was first
  * free       rows: 1 if the owner held it and nobody waited
  *
  * Of many claims in a script, in the order of names:
@@ -122,6 +125,7 @@
     X(layout_1)                                                                \
     X(layout)                                                                  \
     X(take)                                                                    \
+    X(take_first)                                                              \
     X(free)                                                                    \
     X(renew)                                                                   \
     X(hold_renew)                                                              \

@@ -271,7 +271,8 @@ static void a_promoted_standby_is_found(void **state) {
     snprintf(text, sizeof text,
              "postgresql://app@127.0.0.1:%d,127.0.0.1:%d/locks", port,
              hf_test_postgres_port(second));
-    hf_lock *a = lock_at(text);
+    hf_lock *a = hf_test_lock(
+        hf_test_open(text, HF_CLIENT_WITH(.lease_ms = 3000)), "x", NULL);
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     uint64_t token = hf_lock_token(a);
     hf_expect(HF_OK, hf_lock_release(a, ERR));
@@ -487,6 +488,55 @@ static void a_crowd_gets_through_at_serializable(void **state) {
     }
 }
 
+/* ---- the tables -------------------------------------------------------- */
+
+static void *come_first(void *arg) {
+    hf_client *c = NULL;
+    hf_lock *lock = NULL;
+    int *result = arg;
+    hf_error err;
+    *result = hf_open(&c, uri, HF_CLIENT_WITH(.timeout_ms = 10000), &err);
+    if (*result == HF_OK)
+        *result = hf_lock_new(&lock, c, "x", NULL, &err);
+    if (*result == HF_OK)
+        *result = hf_lock_acquire(lock, HF_TEST_LONG, &err);
+    if (*result == HF_OK)
+        *result = hf_lock_release(lock, &err);
+    hf_lock_free(lock);
+    hf_close(c);
+    return NULL;
+}
+
+static void a_crowd_makes_the_tables_once(void **state) {
+    (void)state;
+    enum { N = 12 };
+    pthread_t threads[N];
+    int results[N];
+    strcat(uri, "?hf_schema=crowd");
+    for (int i = 0; i < N; i++)
+        pthread_create(&threads[i], NULL, come_first, &results[i]);
+    for (int i = 0; i < N; i++) {
+        pthread_join(threads[i], NULL);
+        hf_expect(HF_OK, results[i]);
+    }
+    assert_int_equal(
+        hf_test_sql_number(port, "SELECT count(*) FROM crowd.hf_layout"), 1);
+}
+
+/* Somebody drops them under our feet. */
+static void tables_that_were_dropped_are_made_anew(void **state) {
+    (void)state;
+    hf_lock *a = lock_at(uri), *b = lock_at(uri);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    uint64_t token = hf_lock_token(a);
+    hf_test_sql(port, "DROP TABLE hf_line, hf_hold, hf_wait, hf_answer, "
+                      "hf_client, hf_layout");
+    hf_expect(HF_OK, hf_lock_try(b, ERR));
+    assert_true(hf_lock_token(b) > token);
+    hf_expect(HF_ELOST, hf_lock_release(a, ERR));
+    hf_expect(HF_OK, hf_lock_release(b, ERR));
+}
+
 /* ---- refusals ---------------------------------------------------------- */
 
 static int64_t next_transaction(void) {
@@ -671,6 +721,8 @@ static const struct CMUnitTest tests[] = {
     SERVER(settings_of_the_database_do_not_matter),
     SERVER(other_isolation_by_default_does_not_matter),
     SERVER(a_crowd_gets_through_at_serializable),
+    SERVER(a_crowd_makes_the_tables_once),
+    SERVER(tables_that_were_dropped_are_made_anew),
     SERVER(refusals_write_nothing),
     SERVER(a_thousand_grants_leave_the_table_small),
     POOLER(behind_a_pooler_of_transactions_all_works),

@@ -34,7 +34,8 @@ enum {
     DEAF_MS = 60000,  /* behind a pooler that swallows notes   */
     ALIVE_MS = 5000,  /* between two signs of life             */
     REST_MS = 30000,  /* nobody has waited for so long         */
-    ANSWER_MS = 3000, /* for anything that is asked            */
+    ANSWER_MS = 8000, /* for anything that is asked            */
+    ECHO_MS = 3000,   /* for the echo behind a pooler          */
 };
 
 #define ECHO "echo "
@@ -140,8 +141,8 @@ static int call_ourselves(hf_pg_ear *ear, hf_error *err) {
     return rc;
 }
 
-static bool await_echo(hf_pg_ear *ear) {
-    hf_time by = hf__after_ms(ANSWER_MS);
+static bool await_echo(hf_pg_ear *ear, int ms) {
+    hf_time by = hf__after_ms(ms);
 
     while (!ear->echoed && !atomic_load(&ear->stop)) {
         if (!PQconsumeInput(ear->conn))
@@ -168,13 +169,14 @@ static int begin(hf_pg_ear *ear, hf_error *err) {
     rc = ask(ear, script, err);
     if (rc == HF_OK)
         rc = call_ourselves(ear, err);
-    if (rc == HF_OK && !await_echo(ear)) {
-        ask(ear, "UNLISTEN *", &(hf_error){0});
-        return hf__fail(err, HF_ECANNOT,
-                        "nothing is heard: a pooler lends its connections by "
-                        "the transaction; give hf_listen an address past it");
-    }
-    return rc;
+    if (rc != HF_OK || await_echo(ear, greeting.pooled ? ECHO_MS : ANSWER_MS))
+        return rc;
+    if (!greeting.pooled) /* then it is slow, and not deaf */
+        return hf__fail(err, HF_EDOWN, "the database did not answer in time");
+    ask(ear, "UNLISTEN *", &(hf_error){0});
+    return hf__fail(err, HF_ECANNOT,
+                    "nothing is heard: a pooler lends its connections by the "
+                    "transaction; give hf_listen an address past it");
 }
 
 /* ---- the thread -------------------------------------------------------- */

@@ -192,9 +192,19 @@ SELECT 1, LOWER(HEX(client)), owner, asked, permits, LOWER(HEX(nonce)),
        token, token, until, since, kept, 0, 0, 0, 0, 0, 0
   FROM {s}hf_hold FORCE INDEX (PRIMARY) WHERE name = {name} AND kind = {kind}
 UNION ALL
-SELECT 2, LOWER(HEX(client)), owner, asked, permits, LOWER(HEX(nonce)),
+SELECT * FROM (SELECT 2, LOWER(HEX(client)), owner, asked, permits,
+                      LOWER(HEX(nonce)), 0 AS token, ticket, until, since, fifo,
+                      lease, 0 AS now, 0 AS waits, 0 AS last, 0 AS number,
+                      0 AS gone_at
+                 FROM {s}hf_wait FORCE INDEX (PRIMARY)
+                WHERE name = {name} AND kind = {kind}
+                ORDER BY ticket LIMIT {limit}) first
+UNION ALL
+SELECT 3, LOWER(HEX(client)), owner, asked, permits, LOWER(HEX(nonce)),
        0, ticket, until, since, fifo, lease, 0, 0, 0, 0, 0
-  FROM {s}hf_wait FORCE INDEX (PRIMARY) WHERE name = {name} AND kind = {kind}
+  FROM {s}hf_wait FORCE INDEX (PRIMARY)
+ WHERE name = {name} AND kind = {kind} AND client = {client}
+   AND owner = {owner}
  ORDER BY 1, 8
 
 -- name: recall
@@ -248,12 +258,67 @@ VALUES ({name}, {kind}, {nonce}, {result}, {value}, {until})
 -- name: forget
 -- In the form for several tables, which alone takes FORCE INDEX.
 DELETE a FROM {s}hf_answer a FORCE INDEX (PRIMARY)
- WHERE a.name = {name} AND a.kind = {kind} AND a.until <= {until}
+ WHERE a.name = {name} AND a.kind = {kind} AND a.until <= {now}
 
 -- name: tell
 -- The client looks for it: see ear.c.
 INSERT INTO {s}hf_note (client, id, note, until)
 VALUES ({client}, UUID_SHORT(), {note}, {now})
+
+-- In one round trip, where nobody waits; behind lock_line and lock_holds.
+
+-- name: hold_take
+UPDATE {s}hf_line l SET l.token = GREATEST(l.token + 1, {now}), l.until = {now}
+ WHERE l.name = {name} AND l.kind = {kind} AND l.waits = 0
+   AND (l.gone_at IS NULL OR l.gone_at > {now})
+   AND NOT EXISTS (SELECT 1 FROM {s}hf_hold h
+                    WHERE h.name = {name} AND h.kind = {kind}
+                      AND h.until > {now}
+                      AND ((h.client = {client} AND h.owner = {owner})
+                           OR (({asked} = {kind} OR h.asked = h.kind)
+                               AND NOT (h.client = {client}
+                                        AND h.owner = {beside}
+                                        AND h.kept = 0))))
+   AND ({permits} = 0
+        OR l.number - (SELECT COALESCE(SUM(h.permits), 0) FROM {s}hf_hold h
+                        WHERE h.name = {name} AND h.kind = {kind}
+                          AND h.until > {now}) >= {permits});
+SET @hf_done = ROW_COUNT();
+INSERT INTO {s}hf_hold (name, kind, client, owner, token, asked, permits, nonce,
+                        until, since, kept)
+SELECT l.name, l.kind, {client}, {owner}, l.token, {asked}, {permits}, {nonce},
+       {now} + {lease}, {now}, 0
+  FROM {s}hf_line l
+ WHERE l.name = {name} AND l.kind = {kind} AND @hf_done = 1;
+SELECT token FROM {s}hf_line
+ WHERE name = {name} AND kind = {kind} AND @hf_done = 1
+
+-- name: hold_free
+DELETE h FROM {s}hf_hold h FORCE INDEX (PRIMARY)
+  JOIN {s}hf_line l ON l.name = h.name AND l.kind = h.kind
+ WHERE h.name = {name} AND h.kind = {kind} AND h.client = {client}
+   AND h.owner = {owner} AND h.until > {now} AND h.kept = 0
+   AND l.waits = 0 AND (l.gone_at IS NULL OR l.gone_at > {now})
+
+-- name: number_add
+SET @hf_leased = (SELECT COALESCE(SUM(permits), 0)
+                    FROM {s}hf_hold FORCE INDEX (PRIMARY)
+                   WHERE name = {name} AND kind = {kind} AND until > {now});
+UPDATE {s}hf_line l SET l.number = l.number + {value}, l.until = {now}
+ WHERE l.name = {name} AND l.kind = {kind} AND l.number IS NOT NULL
+   AND (l.gone_at IS NULL OR l.gone_at > {now})
+   AND (l.waits = 0 OR {value} < 0)
+   AND l.number + {value} - @hf_leased >= {least}
+   AND NOT EXISTS (SELECT 1 FROM {s}hf_answer a
+                    WHERE a.name = {name} AND a.kind = {kind}
+                      AND a.nonce = {nonce});
+SET @hf_done = ROW_COUNT();
+INSERT INTO {s}hf_answer (name, kind, nonce, result, value, until)
+SELECT l.name, l.kind, {nonce}, 0, l.number - @hf_leased, {now} + {lease}
+  FROM {s}hf_line l
+ WHERE l.name = {name} AND l.kind = {kind} AND @hf_done = 1;
+SELECT number - @hf_leased FROM {s}hf_line
+ WHERE name = {name} AND kind = {kind} AND @hf_done = 1
 
 -- name: commit
 COMMIT
@@ -296,7 +361,7 @@ SELECT 1, LOWER(HEX(l.name)), l.kind, LOWER(HEX(l.client)), l.owner, l.asked, 0,
        LOWER(HEX(p.host)), LOWER(HEX(p.program)), LOWER(HEX(p.login)),
        LOWER(HEX(p.why))
   FROM {s}hf_line l LEFT JOIN {s}hf_client p ON p.client = l.client
- WHERE l.until > {now} AND ({all} = 1 OR l.name = {name})
+ WHERE l.until > {now} AND l.client <> '' AND ({all} = 1 OR l.name = {name})
 UNION ALL
 SELECT 1, LOWER(HEX(h.name)), h.kind, LOWER(HEX(h.client)), h.owner, h.asked,
        h.permits, LOWER(HEX(h.nonce)), h.token, h.until - {now},

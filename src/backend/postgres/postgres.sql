@@ -190,9 +190,17 @@ SELECT 1, encode(client, 'hex'), owner, asked, permits, encode(nonce, 'hex'),
        token, token, until, since, kept, 0, 0, 0, 0, 0, 0
   FROM {s}hf_hold WHERE name = {name} AND kind = {kind}
 UNION ALL
-SELECT 2, encode(client, 'hex'), owner, asked, permits, encode(nonce, 'hex'),
+SELECT * FROM (SELECT 2, encode(client, 'hex'), owner, asked, permits,
+                      encode(nonce, 'hex'), 0, ticket, until, since, fifo,
+                      lease, 0, 0, 0, 0, 0
+                 FROM {s}hf_wait WHERE name = {name} AND kind = {kind}
+                ORDER BY ticket LIMIT {limit}) first
+UNION ALL
+SELECT 3, encode(client, 'hex'), owner, asked, permits, encode(nonce, 'hex'),
        0, ticket, until, since, fifo, lease, 0, 0, 0, 0, 0
-  FROM {s}hf_wait WHERE name = {name} AND kind = {kind}
+  FROM {s}hf_wait
+ WHERE name = {name} AND kind = {kind} AND client = {client}
+   AND owner = {owner}
  ORDER BY 1, 8
 
 -- name: recall
@@ -245,11 +253,70 @@ VALUES ({name}, {kind}, {nonce}, {result}, {value}, {until})
 
 -- name: forget
 DELETE FROM {s}hf_answer
- WHERE name = {name} AND kind = {kind} AND until <= {until}
+ WHERE name = {name} AND kind = {kind} AND until <= {now}
 
 -- name: tell
 -- A client listens on a channel of its own; the note is sent by the commit.
 SELECT pg_notify('hf_' || encode({client}, 'hex'), convert_from({note}, 'UTF8'))
+
+-- In one round trip, where nobody waits.  The line and what is held in it are
+-- locked by statements before, so that these see all that others committed.
+
+-- name: hold_take
+-- Who writes has the line's own kind; it gets along with nobody.
+WITH ok AS (UPDATE {s}hf_line l
+               SET token = greatest(l.token + 1, {now}), until = {now}
+             WHERE l.name = {name} AND l.kind = {kind} AND l.waits = 0
+               AND (l.gone_at IS NULL OR l.gone_at > {now})
+               AND NOT EXISTS
+                   (SELECT 1 FROM {s}hf_hold h
+                     WHERE h.name = {name} AND h.kind = {kind}
+                       AND h.until > {now}
+                       AND ((h.client = {client} AND h.owner = {owner})
+                            OR (({asked} = {kind} OR h.asked = h.kind)
+                                AND NOT (h.client = {client}
+                                         AND h.owner = {beside}
+                                         AND h.kept = 0))))
+               AND ({permits} = 0
+                    OR l.number - (SELECT coalesce(sum(h.permits), 0)
+                                     FROM {s}hf_hold h
+                                    WHERE h.name = {name} AND h.kind = {kind}
+                                      AND h.until > {now}) >= {permits})
+         RETURNING l.token)
+INSERT INTO {s}hf_hold (name, kind, client, owner, token, asked, permits, nonce,
+                        until, since, kept)
+SELECT {name}, {kind}, {client}, {owner}, ok.token, {asked}, {permits}, {nonce},
+       {now} + {lease}, {now}, 0
+  FROM ok
+RETURNING token
+
+-- name: hold_free
+-- As `free` does, without waiting for the disk.
+DELETE FROM {s}hf_hold h
+ USING {s}hf_line l, (SELECT set_config('synchronous_commit', 'off', true)) hurry
+ WHERE h.name = {name} AND h.kind = {kind} AND h.client = {client}
+   AND h.owner = {owner} AND h.until > {now} AND h.kept = 0
+   AND l.name = {name} AND l.kind = {kind} AND l.waits = 0
+   AND (l.gone_at IS NULL OR l.gone_at > {now})
+
+-- name: number_add
+-- What becomes less lets nobody in, so it may pass those who wait.
+WITH leased AS (SELECT coalesce(sum(permits), 0)::bigint AS n
+                  FROM {s}hf_hold
+                 WHERE name = {name} AND kind = {kind} AND until > {now}),
+ok AS (UPDATE {s}hf_line l SET number = l.number + {value}
+         FROM leased
+        WHERE l.name = {name} AND l.kind = {kind} AND l.number IS NOT NULL
+          AND (l.gone_at IS NULL OR l.gone_at > {now})
+          AND (l.waits = 0 OR {value} < 0)
+          AND l.number + {value} - leased.n >= {least}
+          AND NOT EXISTS (SELECT 1 FROM {s}hf_answer a
+                           WHERE a.name = {name} AND a.kind = {kind}
+                             AND a.nonce = {nonce})
+    RETURNING l.number - leased.n AS n)
+INSERT INTO {s}hf_answer (name, kind, nonce, result, value, until)
+SELECT {name}, {kind}, {nonce}, 0, ok.n, {now} + {lease} FROM ok
+RETURNING value
 
 -- name: commit
 COMMIT
@@ -284,7 +351,7 @@ SELECT 1, encode(l.name, 'hex'), l.kind, encode(l.client, 'hex'), l.owner,
        0, 0, p.pid, encode(p.host, 'hex'), encode(p.program, 'hex'),
        encode(p.login, 'hex'), encode(p.why, 'hex')
   FROM {s}hf_line l LEFT JOIN {s}hf_client p ON p.client = l.client
- WHERE l.until > {now} AND ({all} = 1 OR l.name = {name})
+ WHERE l.until > {now} AND l.client <> '' AND ({all} = 1 OR l.name = {name})
 UNION ALL
 SELECT 1, encode(h.name, 'hex'), h.kind, encode(h.client, 'hex'), h.owner,
        h.asked, h.permits, encode(h.nonce, 'hex'), h.token, h.until - {now},

@@ -16,11 +16,17 @@ void hf__tables_params(hf_params *p, const hf_tables *t, const hf_claim *c) {
     hf_set_bytes(p, client, t->client, HF_ID);
     hf_set(p, owner, c->owner);
     hf_set(p, asked, c->kind);
-    hf_set(p, permits, c->permits);
+    hf_set(p, permits, hf__mode(c->kind) == HF_PERMITS ? c->permits : 0);
     hf_set_bytes(p, nonce, c->nonce, sizeof c->nonce);
     hf_set(p, fifo, hf__tables_is_fifo(c));
     hf_set(p, lease, c->lease_ms * HF_US_OF_MS);
     hf_set(p, block, c->block > 1 && c->kind == HF_LOCK ? c->block : 1);
+    hf_set(p, beside, c->beside);
+    hf_set(p, limit, hf__tables_is_lock(c->kind) ? HF_FIRST : INT32_MAX);
+}
+
+bool hf__tables_knows(const hf_tables *t, hf_sql which) {
+    return t->db->ops->texts[which][0] != '\0';
 }
 
 /* ---- answers ----------------------------------------------------------- */

@@ -82,6 +82,8 @@ static int refuse(hf_turn *turn, hf_stander *row, request *r) {
     int64_t end = hf__sight_first_end(v);
 
     r->ends = end == INT64_MAX ? end : end - v->now;
+    if (v->partial && end == INT64_MAX)
+        r->ends = 0; /* all that were in the sight are dead */
     if (row->is == HF_WAITS) {
         if (row->until - v->now < PLACE_FRESH)
             hf__sight_set_until(v, row, v->now + HF_PLACE_US, false);
@@ -163,7 +165,8 @@ static int read_given(const hf_tables *t, hf_claim *c, const hf_rows *renewal,
     return rc != HF_OK ? rc : row ? HF_OK : HF_AGAIN;
 }
 
-/* What one round trip can do.  HF_AGAIN: it takes a turn. */
+/* A lock that is free; or who waits, or looks at a latch.  HF_AGAIN: it takes a
+ * turn. */
 static int ask_lightly(hf_tables *t, hf_claim *c, request *r, hf_time by,
                        hf_error *err) {
     bool lock = hf__tables_is_lock(c->kind);
@@ -175,8 +178,6 @@ static int ask_lightly(hf_tables *t, hf_claim *c, request *r, hf_time by,
     hf_script s;
     int rc;
 
-    if (!lock && !looks)
-        return HF_AGAIN;
     hf__tables_params(&p, t, c);
     hf__script_init(&s, t->db);
     if (writes)
@@ -191,7 +192,45 @@ static int ask_lightly(hf_tables *t, hf_claim *c, request *r, hf_time by,
     else if (rc == HF_OK)
         rc = writes ? read_given(t, c, &a.all[0], &a.all[view], err) : HF_AGAIN;
     if (rc == HF_AGAIN && looks)
-        rc = hf__turn_dry(t, c, &a.all[view], decide, r, err);
+        rc = hf__turn_dry(t, c, &a.all[view], NULL, decide, r, err);
+    hf__answers_clear(&a);
+    hf__script_clear(&s);
+    return rc;
+}
+
+/* ---- one transaction --------------------------------------------------- */
+
+/* In one round trip, where nobody waits.  A try that is refused is told so by
+ * the view that comes along. */
+static int ask_shortly(hf_tables *t, hf_claim *c, request *r, hf_time by,
+                       hf_error *err) {
+    bool leased = hf__tables_is_leased(c->kind);
+    hf_sql which = leased ? HF_SQL_hold_take : HF_SQL_number_add;
+    size_t at, view, recall;
+    hf_answers a = {0};
+    hf_params p;
+    hf_script s;
+    int rc;
+
+    if (!hf__tables_knows(t, which))
+        return HF_AGAIN;
+    hf__tables_params(&p, t, c);
+    if (!leased) {
+        hf_set(&p, value, -(int64_t)c->permits);
+        hf_set(&p, least, 0);
+        hf_set(&p, lease, HF_REMEMBERED_US);
+    }
+    hf__script_init(&s, t->db);
+    hf__turn_short(&s, which, &p, true, &at, &view, &recall);
+    rc = hf__tables_ask(t, &s, &a, by, err);
+    if (rc == HF_OK && a.all[at].n > 0) {
+        c->token = leased ? (uint64_t)hf__tables_number(&a.all[at], 0, 0) : 0;
+        c->last_token = 0;
+        c->place = leased ? HF_PLACE_HOLDS : 0;
+    } else if (rc == HF_OK) {
+        rc = hf__turn_dry(t, c, &a.all[view], leased ? NULL : &a.all[recall],
+                          decide, r, err);
+    }
     hf__answers_clear(&a);
     hf__script_clear(&s);
     return rc;
@@ -250,7 +289,10 @@ int hf__tables_attempt(hf_backend *be, hf_claim *c, bool waits, hf_time by,
     request r = {.waits = waits && c->kind != HF_SPIN,
                  .asked = hf__now(),
                  .ends = INT64_MAX};
-    int rc = ask_lightly(t, c, &r, by, err);
+    bool lightly = hf__tables_is_lock(c->kind) || hf__place_waits(c) ||
+                   c->kind == HF_LATCH;
+    int rc = lightly ? ask_lightly(t, c, &r, by, err) :
+                       ask_shortly(t, c, &r, by, err);
 
     if (rc == HF_AGAIN && r.unmade) {
         r.asked = hf__now();

@@ -40,19 +40,24 @@ static int let_go(hf_turn *turn, void *arg, hf_error *err) {
 /* HF_AGAIN: it takes a turn, because somebody waits or it is not held. */
 static int free_lightly(hf_tables *t, hf_claim *c, hf_how how, hf_time by,
                         hf_error *err) {
+    bool lock = hf__tables_is_lock(c->kind);
+    size_t at, view, recall;
     hf_answers a = {0};
     hf_params p;
     hf_script s;
     int rc;
 
-    if (!hf__tables_is_lock(c->kind) || hf__place_waits(c) ||
-        how == HF_RELEASE_AFTER)
+    if (hf__place_waits(c) || how == HF_RELEASE_AFTER || c->kind == HF_LATCH ||
+        (!lock && !hf__tables_knows(t, HF_SQL_hold_free)))
         return HF_AGAIN;
     hf__tables_params(&p, t, c);
     hf__script_init(&s, t->db);
-    hf__script_add(&s, HF_SQL_free, &p);
+    if (lock)
+        at = hf__script_add(&s, HF_SQL_free, &p);
+    else
+        hf__turn_short(&s, HF_SQL_hold_free, &p, false, &at, &view, &recall);
     rc = hf__tables_ask(t, &s, &a, by, err);
-    if (rc == HF_OK && a.all[0].changed == 0)
+    if (rc == HF_OK && a.all[at].changed == 0)
         rc = HF_AGAIN;
     hf__answers_clear(&a);
     hf__script_clear(&s);

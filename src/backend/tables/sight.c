@@ -34,7 +34,7 @@ enum {
     COLUMNS
 };
 
-enum { IS_LINE, IS_HOLD, IS_WAIT }; /* ranks */
+enum { IS_LINE, IS_HOLD, IS_WAIT, IS_OWN }; /* ranks */
 
 /* ---- reading ----------------------------------------------------------- */
 
@@ -80,7 +80,7 @@ static void read_line(hf_sight *v, const hf_rows *from) {
 }
 
 static void read_row(hf_stander *row, const hf_rows *from, size_t i) {
-    bool waits = hf__tables_number(from, i, RANK) == IS_WAIT;
+    bool waits = hf__tables_number(from, i, RANK) >= IS_WAIT;
     bool flag = hf__tables_number(from, i, FLAG) != 0;
 
     hf__tables_bytes(from, i, CLIENT, row->client, sizeof row->client);
@@ -116,6 +116,36 @@ static int read_holder(hf_sight *v, const hf_rows *from, hf_error *err) {
     return HF_OK;
 }
 
+/* Our own place comes once more, and may be behind all the others. */
+static bool is_known(const hf_sight *v, const hf_rows *from, size_t i) {
+    int64_t ticket = hf__tables_number(from, i, PLACE);
+
+    for (size_t j = v->n; j-- > 0;)
+        if (v->rows[j].was == HF_WAITS && v->rows[j].ticket == ticket)
+            return true;
+    return false;
+}
+
+static int read_rows(hf_sight *v, const hf_rows *from, hf_error *err) {
+    int waits = 0;
+
+    for (size_t i = 1; i < from->n; i++) {
+        int64_t rank = hf__tables_number(from, i, RANK);
+        hf_stander *row;
+
+        if (rank == IS_OWN && is_known(v, from, i))
+            continue;
+        row = append(v);
+        if (!row)
+            return hf__fail_plain(err, HF_ENO_MEMORY);
+        read_row(row, from, i);
+        row->far = rank == IS_OWN;
+        waits += rank == IS_WAIT;
+    }
+    v->partial = v->kind == HF_LOCK && waits >= HF_FIRST;
+    return HF_OK;
+}
+
 /* Where a lock is free and somebody waits, its lease has ended unseen. */
 static void remove_what_is_over(hf_sight *v) {
     bool held = false, waited_for = false;
@@ -144,13 +174,8 @@ int hf__sight_read(hf_sight *v, hf_kind line, const hf_rows *from,
         return hf__fail_plain(err, HF_ENO_MEMORY);
     read_line(v, from);
     rc = read_holder(v, from, err);
-    for (size_t i = 1; rc == HF_OK && i < from->n; i++) {
-        hf_stander *row = append(v);
-
-        if (!row)
-            return hf__fail_plain(err, HF_ENO_MEMORY);
-        read_row(row, from, i);
-    }
+    if (rc == HF_OK)
+        rc = read_rows(v, from, err);
     remove_what_is_over(v);
     return rc;
 }
@@ -199,7 +224,8 @@ int hf__sight_ahead(const hf_sight *v, const hf_stander *row) {
 
     for (size_t i = 0; i < v->n && &v->rows[i] != row; i++)
         n += v->rows[i].is != HF_AWAY;
-    return n;
+    return row && (row->far || row->was == HF_AWAY) && n < v->waits ? v->waits :
+                                                                      n;
 }
 
 int64_t hf__sight_leased_out(const hf_sight *v) {
@@ -226,6 +252,8 @@ bool hf__sight_admits(const hf_sight *v, const hf_stander *row,
                       const hf_stander *unseen) {
     int n = 0, me = 0;
 
+    if (v->partial && row->fifo && (row->far || row->was == HF_AWAY))
+        return false; /* behind those who are not in the sight */
     for (size_t i = 0; i < v->n; i++) {
         const hf_stander *other = &v->rows[i];
 
@@ -252,7 +280,7 @@ hf_stander *hf__sight_enter(hf_sight *v, const hf_tables *t,
     memcpy(row->nonce, c->nonce, sizeof row->nonce);
     row->owner = c->owner;
     row->asked = c->kind;
-    row->permits = c->permits;
+    row->permits = hf__mode(c->kind) == HF_PERMITS ? c->permits : 0;
     row->lease = c->lease_ms * HF_US_OF_MS;
     row->fifo = hf__tables_is_fifo(c);
     return row;
@@ -375,16 +403,26 @@ static void write_wait(const hf_stander *row, hf_params *p, hf_script *to) {
         hf__script_add(to, HF_SQL_join, p);
 }
 
+/* How many wait: counted, or, where not all are in the sight, reckoned. */
+static int count_waits(const hf_sight *v) {
+    int now = 0, before = 0;
+
+    for (size_t i = 0; i < v->n; i++) {
+        now += v->rows[i].is == HF_WAITS;
+        before += v->rows[i].was == HF_WAITS;
+    }
+    if (v->partial && v->waits > before)
+        now += v->waits - before;
+    return now;
+}
+
 static void write_line(const hf_sight *v, hf_params *p, hf_script *to) {
     static const hf_stander nobody;
     const hf_stander *holder = &nobody;
-    int waits = 0;
 
-    for (size_t i = 0; i < v->n; i++) {
+    for (size_t i = 0; i < v->n; i++)
         if (v->kind == HF_LOCK && v->rows[i].is == HF_HOLDS)
             holder = &v->rows[i];
-        waits += v->rows[i].is == HF_WAITS;
-    }
     set_row(p, holder);
     if (holder == &nobody) {
         hf_set_bytes(p, client, "", 0);
@@ -392,7 +430,7 @@ static void write_line(const hf_sight *v, hf_params *p, hf_script *to) {
     }
     hf_set(p, block, holder->block);
     hf_set(p, token, v->token);
-    hf_set(p, waits, waits);
+    hf_set(p, waits, count_waits(v));
     hf_set(p, ticket, v->ticket);
     hf_set_null(p, number);
     hf_set_null(p, gone_at);

@@ -23,6 +23,7 @@ typedef struct hf_stander {
     bool kept;    /* holds until then, whatever its owner does */
     bool fifo;    /* waits: see hf_entry */
     bool called;  /* waits, and would be let in: is told to come */
+    bool far;     /* waits behind others who are not in the sight */
     unsigned char client[HF_ID], nonce[16];
     uint64_t owner, token;
     int block; /* further tokens of the grant */
@@ -44,6 +45,7 @@ typedef struct hf_sight {
     int64_t until;  /* of a lock without a holder: when it became free */
     int64_t ticket; /* the last that was given out */
     int waits;      /* as the line's row has it */
+    bool partial;   /* more wait than are in the sight */
     bool is_set;    /* it has a number, until gone_at */
     int64_t number, gone_at;
 

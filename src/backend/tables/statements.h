@@ -34,7 +34,10 @@
  * result, value   numbers
  * note    bytes   ASCII without quotes, at most 600
  * pid     number; host, program, login, why: bytes
- * all     0 or 1  `list`: every name, and not the one */
+ * all     0 or 1  `list`: every name, and not the one
+ * limit   number  `view`: so many who wait, and the claim's own place
+ * beside  number  `hold_take`: an owner of the client's that is not seen
+ * least   number  `number_add`: what must be left */
 #define HF_SQL_PARAMS(X)                                                       \
     X(name)                                                                    \
     X(kind)                                                                    \
@@ -62,7 +65,10 @@
     X(program)                                                                 \
     X(login)                                                                   \
     X(why)                                                                     \
-    X(all)
+    X(all)                                                                     \
+    X(limit)                                                                   \
+    X(beside)                                                                  \
+    X(least)
 
 /* now        an expression: us since 1970, at the moment it is evaluated
  * layout_1   makes what is missing of the tables, as one user at a time; the
@@ -100,7 +106,8 @@
  *            since flag lease now waits ticket number gone_at.  Rank 0 is the
  *            line, always one row (waits -1: it does not exist; place is the
  *            block; flag is kept); 1 who holds (flag is kept), by token;
- *            2 who waits (place is the ticket, flag is fifo), by ticket
+ *            2 who waits (place is the ticket, flag is fifo), by ticket, the
+ *            first `limit`; 3 the claim's own place, once more
  * recall     result, value of the nonce; no row: never answered
  * write      the whole row of the line
  * hold       a new hold
@@ -108,9 +115,22 @@
  * hold_drop  likewise
  * join       a new place; stay: its until; leave: by ticket
  * remember   an answer, in place of an earlier one of the nonce
- * forget     answers of the line that are over at `until`
+ * forget     answers of the line that are over
  * tell       sends the note to the client, when the transaction is committed
  * commit, rollback
+ *
+ * One round trip for the other kinds: begin, lock_line, lock_holds, one of the
+ * next, commit.  A dialect may leave them empty; then it takes a turn.
+ * hold_take  A new hold with a new token, if nobody waits, the number is not
+ *            gone, the owner holds nothing yet, and: whoever asks for the
+ *            line's own kind finds nobody who holds, others nobody who holds by
+ *            the line's own kind, {beside} left out; and there are {permits},
+ *            if those are asked for.  Answers the token; no row: it did not
+ * hold_free  rows: 1 if the owner held and nobody waited.  Without lock_holds
+ * number_add Adds {value} to a number that is set, unless fewer than {least}
+ *            would be free, somebody waits while {value} is above zero, or the
+ *            nonce was answered; remembers for {lease} that it was done.
+ *            Answers how many are free; no row: it did not
  *
  * Who is there:
  * announce   who this client is, for a lease; take_leave: no more
@@ -145,6 +165,9 @@
     X(remember)                                                                \
     X(forget)                                                                  \
     X(tell)                                                                    \
+    X(hold_take)                                                               \
+    X(hold_free)                                                               \
+    X(number_add)                                                              \
     X(commit)                                                                  \
     X(rollback)                                                                \
     X(announce)                                                                \

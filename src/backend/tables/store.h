@@ -67,6 +67,15 @@ static inline bool hf__place_waits(const hf_claim *c) {
 
 #define HF_US_OF_MS INT64_C(1000)
 
+/* Of those who wait for a lock only the first are looked at: one of them will
+ * be the next. */
+enum { HF_FIRST = 8 };
+
+#define HF_REMEMBERED_US INT64_C(60000000) /* longer than anybody asks again */
+
+/* Does the dialect have that statement?  Some are only a shorter way. */
+bool hf__tables_knows(const hf_tables *t, hf_sql which);
+
 /* The parameters that every statement about a claim has. */
 void hf__tables_params(hf_params *p, const hf_tables *t, const hf_claim *c);
 

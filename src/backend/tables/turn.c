@@ -18,7 +18,7 @@
 
 #include "../../err.h"
 
-#define REMEMBERED_US INT64_C(60000000) /* longer than anybody goes on asking */
+enum { FORGET = 64 }; /* one in so many looks for answers that are over */
 
 /* ---- the first script -------------------------------------------------- */
 
@@ -38,6 +38,12 @@ static void write_look(hf_turn *turn, hf_script *s, size_t *lock, size_t *view,
         *recall = hf__script_add(s, HF_SQL_recall, &p);
 }
 
+static void read_answer(hf_turn *turn, const hf_rows *rows) {
+    turn->answered = rows->n > 0;
+    turn->result = (int)hf__tables_number(rows, 0, 0);
+    turn->value = hf__tables_number(rows, 0, 1);
+}
+
 static int read_look(hf_turn *turn, const hf_answers *a, size_t lock,
                      size_t view, size_t recall, hf_error *err) {
     const hf_claim *c = turn->asked;
@@ -46,11 +52,8 @@ static int read_look(hf_turn *turn, const hf_answers *a, size_t lock,
         return hf__fail_plain(err, HF_ESTORE);
     if (a->all[lock].n == 0)
         return HF_DB_AGAIN; /* tidied away as we came */
-    turn->answered = recall > 0 && a->all[recall].n > 0;
-    if (turn->answered) {
-        turn->result = (int)hf__tables_number(&a->all[recall], 0, 0);
-        turn->value = hf__tables_number(&a->all[recall], 0, 1);
-    }
+    if (recall > 0)
+        read_answer(turn, &a->all[recall]);
     return hf__sight_read(&turn->sight, hf__tables_line_of(c->kind),
                           &a->all[view], err);
 }
@@ -86,11 +89,11 @@ static void write_answer(const hf_turn *turn, hf_script *s) {
     if (!turn->remembers)
         return;
     hf__tables_params(&p, turn->t, turn->asked);
-    hf_set(&p, until, turn->sight.now);
-    hf__script_add(s, HF_SQL_forget, &p);
+    if (p.of[HF_PARAM_nonce].n > 0 && turn->asked->nonce[0] % FORGET == 0)
+        hf__script_add(s, HF_SQL_forget, &p);
     hf_set(&p, result, turn->result);
     hf_set(&p, value, turn->value);
-    hf_set(&p, until, turn->sight.now + REMEMBERED_US);
+    hf_set(&p, until, turn->sight.now + HF_REMEMBERED_US);
     hf__script_add(s, HF_SQL_remember, &p);
 }
 
@@ -165,13 +168,16 @@ int hf__turn(hf_tables *t, hf_claim *c, hf_decide_fn *decide, void *arg,
     return rc;
 }
 
-int hf__turn_dry(hf_tables *t, hf_claim *c, const hf_rows *rows,
-                 hf_decide_fn *decide, void *arg, hf_error *err) {
+int hf__turn_dry(hf_tables *t, hf_claim *c, const hf_rows *view,
+                 const hf_rows *recall, hf_decide_fn *decide, void *arg,
+                 hf_error *err) {
     hf_turn turn;
     int rc;
 
     begin(&turn, t, c);
-    rc = hf__sight_read(&turn.sight, hf__tables_line_of(c->kind), rows, err);
+    if (recall)
+        read_answer(&turn, recall);
+    rc = hf__sight_read(&turn.sight, hf__tables_line_of(c->kind), view, err);
     if (rc == HF_OK) {
         rc = decide(&turn, arg, err);
         hf__sight_settle(&turn.sight);
@@ -182,4 +188,18 @@ int hf__turn_dry(hf_tables *t, hf_claim *c, const hf_rows *rows,
     }
     hf__sight_clear(&turn.sight);
     return rc;
+}
+
+void hf__turn_short(hf_script *s, hf_sql which, const hf_params *p, bool looks,
+                    size_t *at, size_t *view, size_t *recall) {
+    hf__script_add(s, HF_SQL_begin, p);
+    hf__script_add(s, HF_SQL_lock_line, p);
+    if (which != HF_SQL_hold_free)
+        hf__script_add(s, HF_SQL_lock_holds, p);
+    *at = hf__script_add(s, which, p);
+    if (looks) {
+        *recall = hf__script_add(s, HF_SQL_recall, p);
+        *view = hf__script_add(s, HF_SQL_view, p);
+    }
+    hf__script_add(s, HF_SQL_commit, p);
 }

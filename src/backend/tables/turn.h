@@ -28,10 +28,18 @@ typedef int hf_decide_fn(hf_turn *turn, void *arg, hf_error *err);
 int hf__turn(hf_tables *t, hf_claim *c, hf_decide_fn *decide, void *arg,
              hf_time by, hf_error *err);
 
-/* The same decision over a line that was only looked at, in `rows`: HF_AGAIN
- * if anything would have to be written. */
+/* The same decision over a line that was only looked at: HF_AGAIN if anything
+ * would have to be written.  `recall` is what the nonce was answered, or
+ * NULL. */
 enum { HF_AGAIN = 2 };
-int hf__turn_dry(hf_tables *t, hf_claim *c, const hf_rows *rows,
-                 hf_decide_fn *decide, void *arg, hf_error *err);
+int hf__turn_dry(hf_tables *t, hf_claim *c, const hf_rows *view,
+                 const hf_rows *recall, hf_decide_fn *decide, void *arg,
+                 hf_error *err);
+
+/* A transaction that one statement decides: begin, the locks, `which`, behind
+ * it a view (and what the nonce was answered) if it is wanted, and commit.
+ * Answers are found by *at, and those of the others behind it. */
+void hf__turn_short(hf_script *s, hf_sql which, const hf_params *p, bool looks,
+                    size_t *at, size_t *view, size_t *recall);
 
 #endif

@@ -61,9 +61,11 @@ static unsigned relevant(hf_kind kind) {
 
 static void put_setting(const settings *s, setting_key key) {
     char shown[2048];
+    if (key == SET_ESCALATE && !*s->won[key].value)
+        return; /* few have one */
     hf_uri_redact(s->won[key].value, shown, sizeof(shown));
     printf("  %-8s ", settings_name(key));
-    text_put(stdout, key == SET_STORE ? shown : s->won[key].value);
+    text_put(stdout, settings_is_address(key) ? shown : s->won[key].value);
     printf("  %s(", text_paint(stdout, DIM));
     text_put(stdout, s->won[key].source);
     printf(")%s\n", text_paint(stdout, PLAIN));
@@ -146,14 +148,16 @@ static int tell(hf_client *client) {
 
 static void json_settings(json *j, const settings *s) {
     char shown[2048];
-    settings_shown(s, shown, sizeof(shown));
     json_open(j, NULL, '{');
     json_text(j, "version", hf_version());
     json_text(j, "stores", hf_stores());
     json_open(j, "settings", '{');
     for (int key = 0; key < SETTINGS; key++) {
+        hf_uri_redact(s->won[key].value, shown, sizeof(shown));
         json_open(j, settings_name((setting_key)key), '{');
-        json_text(j, "value", key == SET_STORE ? shown : s->won[key].value);
+        json_text(j, "value",
+                  settings_is_address((setting_key)key) ? shown :
+                                                          s->won[key].value);
         json_text(j, "source", s->won[key].source);
         json_close(j, '}');
     }

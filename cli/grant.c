@@ -151,10 +151,17 @@ int grant_release(grant *g, int keep_ms) {
 
 /* A thread of the library's. */
 static void on_event(void *arg, const hf_event *event) {
-    (void)arg;
+    const grant *g = arg;
+    bool verbose = g->wish->settings->verbose;
     if (event->kind == HF_EVENT_WEAKER)
         complain("this store cannot wait for replicas: --replicas has no "
                  "effect");
+    else if (event->kind == HF_EVENT_MOVING && verbose)
+        complain("'%s' is going over to %s: %s", event->name, event->store,
+                 event->code ? hf_strerror(event->code) :
+                               "it can be reached again");
+    else if (event->kind == HF_EVENT_MOVED && verbose)
+        complain("'%s' is held in %s now", event->name, event->store);
 }
 
 static int open_store(grant *g) {
@@ -163,8 +170,11 @@ static int open_store(grant *g) {
     options.why = w->why;
     options.program = w->program;
     options.lease_ms = w->lease_ms;
-    options.on_event = w->replicas ? on_event : NULL;
-    int r = settings_open(&g->client, w->settings, options, &g->err);
+    options.on_event = on_event;
+    options.event_arg = g;
+    bool number = w->kind == HF_SEMAPHORE || w->kind == HF_LATCH;
+    int r = (number ? settings_open : settings_open_for_locks)(
+        &g->client, w->settings, options, &g->err);
     if (r == HF_OK)
         r = make(g);
     for (int i = 0; i < wish_names(w) && r == HF_OK; i++)

@@ -92,7 +92,7 @@ static void say_held(const task *t) {
         complain("got '%s' after %s, token %llu, in %s", grant_name(&t->grant),
                  text_span(t->grant.since - t->grant.asked, waited),
                  (unsigned long long)t->out.tokens[0],
-                 hf_store(t->grant.client));
+                 hf_lock_store(t->grant.members[0]));
 }
 
 static void held(run *r) {

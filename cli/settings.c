@@ -31,6 +31,8 @@ static const struct {
     [SET_LEASE] = {"lease", "HOLDFAST_LEASE", "--lease", "30s"},
     [SET_COLOR] = {"color", "HOLDFAST_COLOR", "--color", "auto"},
     [SET_WHY] = {"why", "HOLDFAST_WHY", "--why", ""},
+    [SET_ESCALATE] = {"escalate-to", "HOLDFAST_ESCALATE_TO", "--escalate-to",
+                      ""},
 };
 
 #define AT(field) offsetof(settings, field)
@@ -52,12 +54,18 @@ const option_row settings_hold_options[] = {
     {0, "ttl", "DURATION", OPTION_TEXT, AT(flags[SET_LEASE]), NULL},
     {0, "why", "TEXT", OPTION_TEXT, AT(flags[SET_WHY]),
      "shown to everyone who waits"},
+    {0, "escalate-to", "URI", OPTION_TEXT, AT(flags[SET_ESCALATE]),
+     "where locks go while the store cannot be reached"},
     {0, NULL, NULL, OPTION_FLAG, 0, NULL},
 };
 #undef AT
 
 const char *settings_name(setting_key key) {
     return keys[key].name;
+}
+
+bool settings_is_address(setting_key key) {
+    return key == SET_STORE || key == SET_ESCALATE;
 }
 
 /* ---- one value --------------------------------------------------------- */
@@ -97,7 +105,7 @@ static void blot(const char *flag) {
     if (strcmp(clean, uri) == 0)
         return;
     complain("a password on the command line can be read by every user of "
-             "this host: use --store-file, HOLDFAST_STORE or password_file=");
+             "this host: use --store-file, the environment or password_file=");
     n = strlen(clean);
     memset(uri, 0, length);
     memcpy(uri, clean, n < length ? n : length);
@@ -107,8 +115,9 @@ static int read_flags(settings *s) {
     int status = 0;
     for (int key = 0; key < SETTINGS && status == 0; key++)
         status = offer(s, (setting_key)key, s->flags[key], keys[key].flag);
-    if (s->flags[SET_STORE])
-        blot(s->flags[SET_STORE]);
+    for (int key = 0; key < SETTINGS; key++)
+        if (settings_is_address((setting_key)key) && s->flags[key])
+            blot(s->flags[key]);
     return status;
 }
 
@@ -295,12 +304,26 @@ const char *settings_handed_down(const settings *s, const hf_client *client) {
                                                          shown;
 }
 
+static void introduce(hf_options *wanted, const settings *s) {
+    if (!wanted->why)
+        wanted->why = s->won[SET_WHY].value;
+    wanted->host = getenv("HOLDFAST_HOST");
+}
+
 int settings_open(hf_client **ret, const settings *s, hf_options wanted,
                   hf_error *err) {
-    if (!wanted.why)
-        wanted.why = s->won[SET_WHY].value;
-    wanted.host = getenv("HOLDFAST_HOST");
+    introduce(&wanted, s);
     return hf_open(ret, s->won[SET_STORE].value, &wanted, err);
+}
+
+int settings_open_for_locks(hf_client **ret, const settings *s,
+                            hf_options wanted, hf_error *err) {
+    const char *second = s->won[SET_ESCALATE].value;
+    if (!*second)
+        return settings_open(ret, s, wanted, err);
+    introduce(&wanted, s);
+    return hf_escalate_to(ret, s->won[SET_STORE].value, second, &wanted, NULL,
+                          err);
 }
 
 int settings_connect(hf_client **ret, settings *s) {

@@ -13,6 +13,7 @@ typedef enum setting_key {
     SET_LEASE,
     SET_COLOR,
     SET_WHY,
+    SET_ESCALATE,
     SETTINGS
 } setting_key;
 
@@ -54,6 +55,14 @@ const char *settings_handed_down(const settings *s, const hf_client *client);
 /* Opens the store; the reason is the resolved one unless another is wanted. */
 int settings_open(hf_client **ret, const settings *s, hf_options wanted,
                   hf_error *err);
+
+/* The same for those who want a lock: with the second store beside it, if one
+ * was given. */
+int settings_open_for_locks(hf_client **ret, const settings *s,
+                            hf_options wanted, hf_error *err);
+
+/* Is the value an address, which may have a secret in it? */
+bool settings_is_address(setting_key key);
 
 /* For commands that only ask: resolves and opens; an exit status. */
 int settings_connect(hf_client **ret, settings *s);

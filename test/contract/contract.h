@@ -31,6 +31,7 @@ typedef struct hf_contract {
     bool small_numbers; /* a semaphore counts no further than INT_MAX      */
     bool polls;         /* nobody is woken: who waits asks often           */
     bool curt;          /* its list knows not everything of a holder       */
+    bool bundled;       /* force takes all that the holder's client holds  */
     size_t name_max;    /* bytes in a name; 0: HF_NAME_MAX                 */
     bool votes;         /* of several who ask at once, perhaps none gets it */
     int session_ms;     /* whoever is killed is noticed only then, and nobody

@@ -333,8 +333,10 @@ void a_multi_lock_is_lost_as_soon_as_one_member_is(void **state) {
     assert_int_equal(hf_lock_holds(t.all), 0);
     assert_int_equal(hf_lock_remaining_ms(t.all), 0);
     assert_true(hf_test_is_told(t.all));
-    assert_true(hf_lock_is_held(t.a)); /* the others wait for the release */
-    hf_expect(HF_BUSY, hf_lock_try(other.c, ERR));
+    if (!hf_contract_under_test.bundled) {
+        assert_true(hf_lock_is_held(t.a)); /* they wait for the release */
+        hf_expect(HF_BUSY, hf_lock_try(other.c, ERR));
+    }
     refused(HF_ELOST, hf_lock_try(t.all, ERR), "'b'");
     refused(HF_ELOST, hf_lock_extend(t.all, 20000, ERR), "'b'");
     refused(HF_ELOST, hf_lock_release(t.all, ERR), "'b'");
@@ -638,7 +640,8 @@ void force_frees_all_members_that_are_held(void **state) {
     hf_expect(HF_OK, hf_lock_try(t.all, ERR));
     refused(HF_EUSAGE, hf_lock_force_release(operator_.all, "me", ERR),
             "owner");
-    hf_expect(HF_OK, hf_lock_force_release(operator_.b, NULL, ERR));
+    if (!hf_contract_under_test.bundled)
+        hf_expect(HF_OK, hf_lock_force_release(operator_.b, NULL, ERR));
     hf_expect(HF_OK, hf_lock_force_release(operator_.all, NULL, ERR));
     hf_expect(HF_OK, hf_lock_try(operator_.all, ERR));
     hf_test_eventually(hf_test_is_told(t.all), HF_TEST_LONG);

@@ -25,6 +25,8 @@ const hf_contract hf_contract_under_test = {
     .discard = hf_test_give_back,
     .polls = true,
     .curt = true,
+    .bundled = true,
+    .session_ms = 15000,
 };
 
 #define EVERYTHING(X)                                                          \

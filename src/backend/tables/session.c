@@ -9,9 +9,10 @@
  * at nothing else notices and tells.  Never is one made anew in silence.
  *
  * A network that swallows everything ends no connection.  So each side counts:
- * we believe in a hold for BELIEVED_MS after the server last answered, and the
- * server is told to end a session that has been silent for IDLE_S, which is
- * longer.
+ * we believe in a hold for its lease, and for BELIEVED_MS at most, after the
+ * server last answered; and the server is told to end a session that has been
+ * silent for longer than the longest lease of those that it holds.  So a process
+ * that is stopped loses them, too.
  *
  * The lock's name is a number, 64 bits of FNV-1a over "holdfast:", the schema
  * of our tables as it is written before them, if there is one, and the name.
@@ -43,7 +44,7 @@
 
 enum {
     BELIEVED_MS = 15000,
-    IDLE_S = 45,
+    BESIDE_S = 2,     /* the server waits that much longer than the lease */
     FIRST_PAUSE = 10, /* ms: who waits asks again, first after this */
     LAST_PAUSE = 320,
     PAUSES = 5,
@@ -54,6 +55,7 @@ typedef struct hold {
     struct hold *next;
     uint64_t owner, token;
     int64_t key;
+    int lease_ms;
     hf_time until;
     char name[];
 } hold;
@@ -73,6 +75,7 @@ typedef struct hf_tied {
     hf_session
         *session; /* which holds them; NULL: none yet, or none any more */
     int64_t id;   /* the server's number of it                          */
+    int idle_s;   /* after which the server may end it */
     hold *holds;
     bool
         straight; /* no pooler was found between us and the server            */
@@ -153,8 +156,10 @@ static void drop(hold **at) {
     free(gone);
 }
 
-static hf_time ends(const hf_claim *c) {
-    return hf__after_ms(c->lease_ms);
+static void lease(hold *h, hf_claim *c) {
+    h->lease_ms = c->lease_ms;
+    h->until = hf__after_ms(c->lease_ms);
+    c->session_ms = BELIEVED_MS;
 }
 
 /* The session is over, and with it all that it holds. */
@@ -214,7 +219,7 @@ static const hf_blank *fill_in(const hf_tied *s, fields *f, const hf_claim *c,
              (long long)(all ? 0 : key_of(s, c->name)));
     snprintf(f->owner, sizeof f->owner, "%lld", (long long)c->owner);
     snprintf(f->lease, sizeof f->lease, "%lld", c->lease_ms * 1000LL);
-    snprintf(f->idle, sizeof f->idle, "%d", IDLE_S);
+    snprintf(f->idle, sizeof f->idle, "%d", s->idle_s);
     snprintf(f->id, sizeof f->id, "%lld", (long long)id);
     memcpy(f->blanks, blanks, sizeof blanks);
     return f->blanks;
@@ -333,13 +338,50 @@ static int check_straight(hf_tied *s, hf_session *session, int64_t id,
     return rc;
 }
 
-static int need_session(hf_tied *s, hf_time by, hf_error *err) {
-    hf_session *session;
-    int64_t id = 0;
+/* How long it may be silent: as long as the longest lease, and a little. */
+static int silence(const hf_tied *s, hf_claim *const *claims, size_t n) {
+    int ms = 1;
+
+    for (const hold *h = s->holds; h != NULL; h = h->next)
+        ms = h->lease_ms > ms ? h->lease_ms : ms;
+    for (size_t i = 0; i < n; i++)
+        ms = claims[i]->lease_ms > ms ? claims[i]->lease_ms : ms;
+    return (ms - 1) / 1000 + 1 + BESIDE_S;
+}
+
+/* It answers, and so holds what it holds; and knows how long to wait for us. */
+static int check_session(hf_tied *s, hf_claim *const *claims, size_t n,
+                         hf_time by, hf_error *err) {
+    int idle_s = silence(s, claims, n);
+    hf_tied_sql what = idle_s != s->idle_s ? HF_TIED_settle : HF_TIED_id;
+    hf_answers a = {.n = 0};
+    size_t last;
     int rc;
 
+    if (s->session == NULL)
+        return HF_OK;
+    s->idle_s = idle_s;
+    rc = ask_session(s, what, &nobody, &a, &last, by, err);
+    if (rc == HF_OK && hf__cell_number(&a, last, 0, 0) != s->id)
+        lose(s); /* somebody lent us another one */
+    hf__answers_clear(&a);
+    return s->session == NULL ? HF_OK : rc;
+}
+
+/* For a claim; NULL: to see whether there can be one. */
+static int need_session(hf_tied *s, hf_claim *c, hf_time by, hf_error *err) {
+    hf_session *session;
+    int64_t id = 0;
+    int rc, idle_s = silence(s, &c, c != NULL);
+
+    if (s->session != NULL && idle_s > s->idle_s) {
+        rc = check_session(s, &c, c != NULL, by, err);
+        if (rc != HF_OK)
+            return rc;
+    }
     if (s->session != NULL)
         return HF_OK;
+    s->idle_s = idle_s;
     rc = s->db->ops->borrow(&session, s->db, by, err);
     if (rc != HF_OK)
         return rc;
@@ -431,11 +473,10 @@ static int grant(hf_tied *s, hf_claim *c, bool waits, hold *h, hf_time by,
         return rc == HF_BUSY ? refuse(c, waits, left) : rc;
     }
     h->token = c->token;
-    h->until = ends(c);
     h->next = s->holds;
     s->holds = h;
     c->place = 0;
-    c->session_ms = BELIEVED_MS;
+    lease(h, c);
     ring(s);
     return HF_OK;
 }
@@ -455,7 +496,7 @@ static hold *prepare(const hf_tied *s, const hf_claim *c) {
 /* A session may have its own lock twice, so we look first. */
 static int attempt_entered(hf_tied *s, hf_claim *c, bool waits, hf_time by,
                            hf_error *err) {
-    int rc = need_session(s, by, err);
+    int rc = need_session(s, c, by, err);
     hold *h = *find(s, key_of(s, c->name));
 
     if (rc != HF_OK)
@@ -463,9 +504,8 @@ static int attempt_entered(hf_tied *s, hf_claim *c, bool waits, hf_time by,
     if (h != NULL && find_own(s, c) == NULL)
         return refuse(c, waits, 0);
     if (h != NULL) {
-        h->until = ends(c);
         c->token = h->token;
-        c->session_ms = BELIEVED_MS;
+        lease(h, c);
         ring(s);
         return HF_OK;
     }
@@ -499,28 +539,12 @@ static int watch(hf_backend *be, const hf_claim *c, bool on, hf_time by,
 
 /* ---- renew ------------------------------------------------------------- */
 
-/* The session answers, and so holds what it holds. */
-static int check_session(hf_tied *s, hf_time by, hf_error *err) {
-    hf_answers a = {.n = 0};
-    size_t last;
-    int rc;
-
-    if (s->session == NULL)
-        return HF_OK;
-    rc = ask_session(s, HF_TIED_id, &nobody, &a, &last, by, err);
-    if (rc == HF_OK && hf__cell_number(&a, last, 0, 0) != s->id)
-        lose(s); /* somebody lent us another one */
-    hf__answers_clear(&a);
-    return s->session == NULL || rc == HF_OK ? HF_OK : rc;
-}
-
 static int renew_one(hf_tied *s, hf_claim *c) {
     hold **at = find_own(s, c);
 
     if (at == NULL || (*at)->token != c->token)
         return HF_ELOST;
-    (*at)->until = ends(c);
-    c->session_ms = BELIEVED_MS;
+    lease(*at, c);
     return HF_OK;
 }
 
@@ -531,7 +555,7 @@ static int renew(hf_backend *be, hf_claim *const *claims, size_t n, hf_time by,
     bool entered = rc == HF_OK;
 
     if (entered)
-        rc = check_session(s, by, err);
+        rc = check_session(s, claims, n, by, err);
     for (size_t i = 0; i < n; i++)
         claims[i]->result = rc == HF_OK ? renew_one(s, claims[i]) : rc;
     if (entered)
@@ -856,7 +880,7 @@ static int examine(hf_backend *be, hf_fact_fn *fn, void *arg, hf_time by,
 
     if (rc != HF_OK)
         return rc;
-    rc = need_session(s, by, err);
+    rc = need_session(s, NULL, by, err);
     leave(s);
     if (rc != HF_OK)
         return rc;
@@ -864,7 +888,7 @@ static int examine(hf_backend *be, hf_fact_fn *fn, void *arg, hf_time by,
        "a killed holder is noticed at once: its locks end with its connection");
     fn(arg, HF_WARN, "connection",
        "whatever ends the connection ends the locks, which is told at once; a "
-       "host that vanishes keeps them for 45 seconds");
+       "host that vanishes keeps them for their lease");
     fn(arg, HF_WARN, "waiting",
        "who waits asks again, three times a second at the least");
     fn(arg, HF_WARN, "others",
@@ -942,6 +966,7 @@ static const hf_backend_ops verbs;
 
 static int start(hf_tied *s, const hf_database_ops *ops, const hf_uri *uri,
                  hf_time by, hf_error *err) {
+    int64_t none;
     int rc = ops->open(&s->db, uri, &s->up, by, err);
 
     if (rc == HF_OK &&
@@ -950,7 +975,10 @@ static int start(hf_tied *s, const hf_database_ops *ops, const hf_uri *uri,
         rc = hf__fail_plain(err, HF_ENO_MEMORY);
     }
     if (rc == HF_OK)
-        rc = need_session(s, by, err);
+        rc = need_session(s, NULL, by, err);
+    if (rc == HF_OK)
+        rc = count(&s->base, &(hf_claim){.name = ""}, HF_COUNT_TOKEN, &none, by,
+                   err); /* and so makes the tables */
     if (rc == HF_OK && (s->bell < 0 || hf__world->thread_start(
                                            &s->watcher, watch_session, s) != 0))
         rc = hf__fail_plain(err, HF_ESYSTEM);

@@ -21,7 +21,8 @@ typedef struct hf_maria_address {
 /* The parameters of an address, for hf_backend_ops. */
 #define HF_MARIADB_PARAMS                                                      \
     "unix_socket", "socket", "password_file", "option_file", "tls_ca",         \
-        "tls_cert", "tls_key", "tls_verify"
+        "tls_cert", "tls_key", "tls_verify", "hf_compat", "hf_table",          \
+        "hf_zone", "hf_lease"
 
 /* What was set is freed by _clear, whatever the result. */
 int hf__maria_address_read(hf_maria_address *at, const hf_uri *uri,

@@ -7,10 +7,14 @@
 #include <string.h>
 
 #include "../../err.h"
+#include "../tables/session.h"
+#include "../tables/shedlock.h"
 #include "../tables/statements.h"
 #include "mariadb.gen.h"
 
 static const char *const texts[] = HF_SQL_TEXTS(mariadb);
+static const char *const shedlock[] = HF_SHED_TEXTS;
+static const char *const session[] = HF_TIED_TEXTS;
 
 static size_t literal(char *to, const void *bytes, size_t n) {
     static const char digits[] = "0123456789abcdef";
@@ -101,6 +105,8 @@ static bool hears(const hf_database *d) {
 
 const hf_database_ops hf__mariadb_database = {
     .texts = texts,
+    .shedlock = shedlock,
+    .session = session,
     .literal = literal,
     .open = open_database,
     .close = close_database,

@@ -24,7 +24,7 @@ SELECT COUNT(*) > 0, COALESCE(SUM(column_name = 'lock_until'), 0),
 
 -- name: make
 CREATE TABLE IF NOT EXISTS {t} (
-    name       VARCHAR(64)  NOT NULL,
+    name       VARCHAR(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     lock_until TIMESTAMP(3) NOT NULL,
     locked_at  TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
     locked_by  VARCHAR(255) NOT NULL,

@@ -558,30 +558,48 @@ static int renew(hf_backend *be, hf_claim *const *claims, size_t n, hf_time by,
         rc = check_session(s, claims, n, by, err);
     for (size_t i = 0; i < n; i++)
         claims[i]->result = rc == HF_OK ? renew_one(s, claims[i]) : rc;
-    if (entered)
+    if (entered) {
+        ring(s); /* a lease may end sooner than it did */
         leave(s);
+    }
     return rc;
 }
 
 /* ---- release ----------------------------------------------------------- */
 
-/* The end of a session takes all of its locks: its client is told, if it is one
- * of ours. */
-static int end_holder(hf_tied *s, const hf_claim *c, hf_time by,
+/* The session that has the lock; 0: none. */
+static int ask_holder(hf_tied *s, const hf_claim *c, int64_t *ret, hf_time by,
                       hf_error *err) {
     hf_answers a = {.n = 0};
     size_t last;
-    int64_t id = 0;
     int rc =
         ask_text(s, NULL, s->texts[HF_TIED_holder], c, 0, &a, &last, by, err);
 
-    if (rc == HF_OK)
-        id = hf__cell_number(&a, last, 0, 0);
+    *ret = rc == HF_OK ? hf__cell_number(&a, last, 0, 0) : 0;
     hf__answers_clear(&a);
+    return rc;
+}
+
+/* The end of a session takes all of its locks: its client is told, if it is one
+ * of ours.  1: it was ended, and is gone; 0: there is none. */
+static int end_holder(hf_tied *s, const hf_claim *c, hf_time by,
+                      hf_error *err) {
+    hf_answers a = {.n = 0};
+    int64_t id, still;
+    size_t last;
+    int rc = ask_holder(s, c, &id, by, err);
+
     if (rc != HF_OK || id == 0)
-        return rc == HF_OK ? 0 : rc;
+        return rc;
     rc = ask_text(s, NULL, s->texts[HF_TIED_end], c, id, &a, &last, by, err);
     hf__answers_clear(&a);
+    for (still = id; rc == HF_OK && still == id;) {
+        if (hf__now() >= by)
+            return hf__fail(err, HF_EDOWN,
+                            "the session that has the lock was told to end, "
+                            "and has not ended");
+        rc = ask_holder(s, c, &still, by, err);
+    }
     return rc == HF_OK ? 1 : rc;
 }
 

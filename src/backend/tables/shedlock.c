@@ -600,6 +600,7 @@ static const hf_backend_ops verbs;
 int hf__shedlock_open(hf_backend **ret, const hf_database_ops *ops,
                       const hf_uri *uri, const hf_host *host, hf_time by,
                       hf_error *err) {
+    hf_error unheard;
     hf_shedlock *s;
     int rc;
 
@@ -632,6 +633,7 @@ int hf__shedlock_open(hf_backend **ret, const hf_database_ops *ops,
     }
     hf__literal(s->schema_bytes, s->db, s->schema);
     hf__literal(s->table_bytes, s->db, s->table);
+    need_table(s, by, &unheard); /* whoever needs it is told why not */
     *ret = &s->base;
     return HF_OK;
 }

@@ -22,7 +22,8 @@
  * first   in front of every script; may be empty
  * find    One row: the table is there, its lock_until can be used, it has our
  *         column, two names that differ in bytes differ in it; each 1 or 0
- * make    the table as ShedLock's own pages have it, with our column
+ * make    the table as ShedLock's own pages have it, with our column, and with
+ *         names that are told apart by their bytes
  * extend  adds our column
  * take    Takes what is over, or what is held by this very grant, which keeps
  *         its token.  Answers one row: ours (1 or 0), the token, us until it

@@ -36,10 +36,13 @@ typedef struct request {
 
 static void hold(hf_turn *turn, hf_stander *row) {
     hf_claim *c = &turn->claim;
+    bool crowded = false;
 
+    for (size_t i = 0; i < turn->sight.n && !crowded; i++)
+        crowded = turn->sight.rows[i].is == HF_WAITS;
     c->token = row->token;
     c->last_token = row->block > 0 ? row->token + (uint64_t)row->block : 0;
-    c->place = HF_PLACE_HOLDS;
+    c->place = hf__place_holding(crowded);
 }
 
 /* Who holds and asks again gets a fresh lease. */
@@ -137,7 +140,7 @@ static int read_take(hf_claim *c, const hf_rows *rows, request *r) {
         c->token = c->last_token - block;
         if (block == 0)
             c->last_token = 0;
-        c->place = HF_PLACE_HOLDS;
+        c->place = hf__place_holding(hf__tables_number(rows, 0, 4) > 0);
         return HF_OK;
     }
     r->ends = hf__tables_number(rows, 0, 3);
@@ -159,7 +162,7 @@ static int read_given(const hf_tables *t, hf_claim *c, const hf_rows *renewal,
     if (row) {
         c->token = row->token;
         c->last_token = 0;
-        c->place = HF_PLACE_HOLDS;
+        c->place = hf__place_holding(v.waits > 0);
     }
     hf__sight_clear(&v);
     return rc != HF_OK ? rc : row ? HF_OK : HF_AGAIN;
@@ -190,7 +193,8 @@ static int ask_lightly(hf_tables *t, hf_claim *c, request *r, hf_time by,
     if (rc == HF_OK && lock)
         rc = read_take(c, &a.all[wrote], r);
     else if (rc == HF_OK)
-        rc = writes ? read_given(t, c, &a.all[0], &a.all[view], err) : HF_AGAIN;
+        rc = writes ? read_given(t, c, &a.all[wrote], &a.all[view], err) :
+                      HF_AGAIN;
     if (rc == HF_AGAIN && looks)
         rc = hf__turn_dry(t, c, &a.all[view], NULL, decide, r, err);
     hf__answers_clear(&a);
@@ -226,7 +230,7 @@ static int ask_shortly(hf_tables *t, hf_claim *c, request *r, hf_time by,
     if (rc == HF_OK && a.all[at].n > 0) {
         c->token = leased ? (uint64_t)hf__tables_number(&a.all[at], 0, 0) : 0;
         c->last_token = 0;
-        c->place = leased ? HF_PLACE_HOLDS : 0;
+        c->place = leased ? hf__place_holding(false) : 0;
     } else if (rc == HF_OK) {
         rc = hf__turn_dry(t, c, &a.all[view], leased ? NULL : &a.all[recall],
                           decide, r, err);

@@ -47,7 +47,8 @@ static int free_lightly(hf_tables *t, hf_claim *c, hf_how how, hf_time by,
     hf_script s;
     int rc;
 
-    if (hf__place_waits(c) || how == HF_RELEASE_AFTER || c->kind == HF_LATCH ||
+    if (hf__place_waits(c) || hf__place_crowded(c) || how == HF_RELEASE_AFTER ||
+        c->kind == HF_LATCH ||
         (!lock && !hf__tables_knows(t, HF_SQL_hold_free)))
         return HF_AGAIN;
     hf__tables_params(&p, t, c);

@@ -58,8 +58,19 @@ static inline bool hf__tables_is_leased(hf_kind kind) {
     return kind != HF_SEMAPHORE && kind != HF_LATCH;
 }
 
-/* What c->place means.  0: nothing is known; a ticket; or that it holds. */
-#define HF_PLACE_HOLDS (UINT64_C(1) << 63)
+/* What c->place means.  0: nothing is known; a ticket; or that it holds, and
+ * whether others waited when it was granted: then they will when it is given
+ * back, and it is not tried to do so by one statement. */
+#define HF_PLACE_HOLDS   (UINT64_C(1) << 63)
+#define HF_PLACE_CROWDED UINT64_C(1)
+
+static inline uint64_t hf__place_holding(bool crowded) {
+    return HF_PLACE_HOLDS | (crowded ? HF_PLACE_CROWDED : 0);
+}
+
+static inline bool hf__place_crowded(const hf_claim *c) {
+    return (c->place & HF_PLACE_HOLDS) && (c->place & HF_PLACE_CROWDED);
+}
 
 static inline bool hf__place_waits(const hf_claim *c) {
     return c->place != 0 && !(c->place & HF_PLACE_HOLDS);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tables_script_test.c - scripts out of statements and parameters. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/backend/tables/script.h"
+#include "support/suite.h"
+
+static size_t literal(char *to, const void *bytes, size_t n) {
+    const unsigned char *from = bytes;
+    char *at = stpcpy(to, "x'");
+
+    for (size_t i = 0; i < n; i++)
+        at += sprintf(at, "%02x", from[i]);
+    return (size_t)(stpcpy(at, "'") - to);
+}
+
+static const char *const texts[HF_N_SQL] = {
+    [HF_SQL_now] = "clock()\n",
+    [HF_SQL_take] = "SELECT {owner}\nFROM {s}t WHERE n = {name}\n",
+    [HF_SQL_begin] = "BEGIN;\nSET a = 1;\nSET b = 2\n",
+    [HF_SQL_renew] = "UPDATE {s}t SET u = {now} + {lease}, g = {gone_at}\n",
+    [HF_SQL_free] = "what is {unheard_of}\n",
+};
+
+static const hf_database_ops ops = {.texts = texts, .literal = literal};
+static hf_database db = {.ops = &ops};
+static hf_script script;
+
+static int begin(void **state) {
+    (void)state;
+    db.schema = NULL;
+    hf__script_init(&script, &db);
+    return 0;
+}
+
+static int end(void **state) {
+    (void)state;
+    hf__script_clear(&script);
+    return 0;
+}
+
+static void parameters_are_written_in(void **state) {
+    hf_params p = {0};
+
+    (void)state;
+    hf_set(&p, owner, UINT64_MAX);
+    hf_set_bytes(&p, name, "a';--", 5);
+    assert_int_equal(hf__script_add(&script, HF_SQL_take, &p), 0);
+    assert_string_equal(script.text,
+                        "SELECT -1\nFROM t WHERE n = x'61273b2d2d'");
+    assert_false(script.failed);
+}
+
+static void tables_are_in_their_schema(void **state) {
+    hf_params p = {0};
+
+    (void)state;
+    db.schema = "\"locks\".";
+    hf_set(&p, lease, 5);
+    hf_set_null(&p, gone_at);
+    hf__script_add(&script, HF_SQL_renew, &p);
+    assert_string_equal(script.text,
+                        "UPDATE \"locks\".t SET u = clock() + 5, g = NULL");
+}
+
+static void answers_are_counted_through_sections_of_several(void **state) {
+    hf_params p = {0};
+
+    (void)state;
+    assert_int_equal(hf__script_add(&script, HF_SQL_begin, &p), 2);
+    assert_int_equal(hf__script_add(&script, HF_SQL_renew, &p), 3);
+    assert_int_equal(hf__script_add(&script, HF_SQL_begin, &p), 6);
+    assert_int_equal(script.answers, 7);
+    assert_non_null(strstr(script.text, "SET b = 2;\nUPDATE t"));
+}
+
+static void what_nobody_knows_is_not_sent(void **state) {
+    hf_params p = {0};
+
+    (void)state;
+    hf__script_add(&script, HF_SQL_free, &p);
+    assert_true(script.failed);
+}
+
+static void a_long_script_is_whole(void **state) {
+    char name[255];
+    hf_params p = {0};
+
+    (void)state;
+    memset(name, 'n', sizeof name);
+    hf_set_bytes(&p, name, name, sizeof name);
+    for (size_t i = 0; i < 200; i++)
+        assert_int_equal(hf__script_add(&script, HF_SQL_take, &p), i);
+    assert_false(script.failed);
+    assert_int_equal(strlen(script.text), script.n);
+    assert_int_equal(script.n,
+                     200 * (strlen("SELECT 0\nFROM t WHERE n = x''") + 510) +
+                         199 * strlen(";\n"));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(parameters_are_written_in, begin, end),
+    cmocka_unit_test_setup_teardown(tables_are_in_their_schema, begin, end),
+    cmocka_unit_test_setup_teardown(
+        answers_are_counted_through_sections_of_several, begin, end),
+    cmocka_unit_test_setup_teardown(what_nobody_knows_is_not_sent, begin, end),
+    cmocka_unit_test_setup_teardown(a_long_script_is_whole, begin, end),
+};
+HF_SUITE(tests)

@@ -9,7 +9,8 @@
  *     redis://user:pa/s@s@host   from the first ':' up to the last '@'
  *     redis://user:password      after a ':' what cannot be a port
  *     redis://password@host      before '@', where some clients mean a password
- *     ...?password=x&tls_key=y   values whose key sounds secret
+ *     ...?password=x&tls_key=y   values whose key sounds secret, or is another
+ *                                address (hf_listen)
  *
  * The parser refuses an '@' in other places than before the hosts, so an
  * address it accepts is shown in full but for the secrets. */
@@ -69,7 +70,7 @@ static bool sounds_secret(const char *key, size_t n) {
         return false;
     return contains(plain, "pass") || contains(plain, "secret") ||
            contains(plain, "token") || contains(plain, "auth") ||
-           contains(plain, "key");
+           contains(plain, "key") || contains(plain, "hf_listen");
 }
 
 /* The length of a value of libpq's key = 'value' form, blanks before it and

@@ -546,6 +546,8 @@ static void an_address_is_shown_without_its_secrets(void **state) {
         {"postgresql://alice@db/x", "postgresql://alice@db/x"},
         {"postgresql://alice:pw@a:1,b:2/x", "postgresql://alice:***@a:1,b:2/x"},
         {"mariadb://h?password=pw&a=b", "mariadb://h?password=***&a=b"},
+        {"postgresql://h/x?hf_listen=postgresql%3A%2F%2Fu%3Apw%40h&a=b",
+         "postgresql://h/x?hf_listen=***&a=b"},
         {"redis://h?a=b&PassWord=pw", "redis://h?a=b&PassWord=***"},
         {"redis://h?sentinel_password=pw", "redis://h?sentinel_password=***"},
         {"redis://h?p%61ss=pw", "redis://h?p%61ss=***"},

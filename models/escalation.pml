@@ -29,7 +29,9 @@
 #ifndef EPOCHS
 #define EPOCHS 3 /* the last one stays open */
 #endif
-#define GRANTS 2 /* TOKENS: that each client asks for; else without end */
+#ifndef GRANTS
+#define GRANTS 1 /* TOKENS: that each client asks for; else without end */
+#endif
 #define PERMISSION 1
 #define TTL        2
 #define NEVER      3 /* an age at which nothing is believed */
@@ -279,8 +281,7 @@ inline carry() {
         if
         :: owner[SIDE(e + 1)] == 0 || owner[SIDE(e + 1)] == me + 1 ->
             owner[SIDE(e + 1)] = me + 1;
-            left[SIDE(e + 1)] = TTL;
-            COUNT(SIDE(e + 1));
+            left[SIDE(e + 1)] = TTL; /* its token is nobody's */
             got = true
         :: else
         fi

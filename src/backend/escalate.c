@@ -855,22 +855,6 @@ static void ask_side(renewal *r, int side, hf_time by) {
     }
 }
 
-/* The lock that a hold has come from.  In the first store it is left to its
- * lease, because that is what could not be reached. */
-static void drop_left_behind(renewal *r, size_t i) {
-    hf_passage *p = r->passages[i];
-    uint64_t owner = r->claims[i]->owner;
-
-    pthread_mutex_lock(&p->mu);
-    hf_twin *t = twin_of(p, owner);
-    bool left = t && t->held && t->lives == HF_SIDE_FIRST &&
-                t->stands[HF_SIDE_SECOND] && p->phase == HF_ACTIVE &&
-                !(p->epoch & 1);
-    pthread_mutex_unlock(&p->mu);
-    if (left)
-        hf__twin_leave(r->w, p, owner, HF_SIDE_SECOND, r->by);
-}
-
 /* Is there more to do for it than to wait? */
 static bool is_restless(hf_passage *p) {
     pthread_mutex_lock(&p->mu);
@@ -913,16 +897,14 @@ static int renew(hf_backend *be, hf_claim *const *claims, size_t n, hf_time by,
         renewal_free(&r);
         return hf__fail_plain(err, HF_ENO_MEMORY);
     }
-    keep_permissions(&r, r.began + (by - r.began) / 3);
-    ask_side(&r, HF_SIDE_SECOND, r.began + (by - r.began) / 2);
+    keep_permissions(&r, r.began + (by - r.began) / 2);
+    ask_side(&r, HF_SIDE_SECOND, hf__now() + (by - hf__now()) / 2);
     ask_side(&r, HF_SIDE_FIRST, hf__now() + (by - hf__now()) / 2);
     for (size_t i = 0; i < n; i++) {
         hf_error ignored;
 
         if (r.passages[i] && r.passed[i] >= 0 && is_restless(r.passages[i]))
             pass(r.w, r.passages[i], by, &ignored);
-        if (r.passages[i])
-            drop_left_behind(&r, i);
         claims[i]->result = conclude(&r, i);
         if (claims[i]->result != HF_OK && claims[i]->result != HF_ELOST)
             rc = hf__fail_plain(err, claims[i]->result);
@@ -1001,7 +983,7 @@ static int leaves_from(const hf_passage *p, const hf_twin *t) {
 
     if (!t->held)
         return (int)(t->epoch & 1);
-    return t->stands[to & 1] ? (int)(to & 1) : t->lives;
+    return t->until[to & 1] ? (int)(to & 1) : t->lives;
 }
 
 /* The lock that is the hold first; what may stand in the other store is left

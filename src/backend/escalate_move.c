@@ -283,6 +283,20 @@ static int close_epoch(hf_escalate *w, hf_passage *p, int why, hf_time by,
     return HF_OK;
 }
 
+/* The lock in the second store that a hold has come back from.  One in the
+ * first is left to its lease: that store could not be reached. */
+static void drop_left_behind(hf_escalate *w, hf_passage *p, hf_time by) {
+    uint64_t owner = 0;
+
+    pthread_mutex_lock(&p->mu);
+    for (hf_twin *t = next_hold(p, NULL); t; t = next_hold(p, t))
+        if (is_first(p->epoch) && t->stands[HF_SIDE_SECOND])
+            owner = t->owner;
+    pthread_mutex_unlock(&p->mu);
+    if (owner)
+        hf__twin_leave(w, p, owner, HF_SIDE_SECOND, by);
+}
+
 static int stay(hf_escalate *w, hf_passage *p, hf_time by, hf_error *err) {
     bool closed;
     int rc = refresh(w, p, &closed, by, err);
@@ -295,6 +309,8 @@ static int stay(hf_escalate *w, hf_passage *p, hf_time by, hf_error *err) {
         rc = close_epoch(w, p, p->down_code, by, err);
     else if (wants_back(w, p, by))
         rc = close_epoch(w, p, HF_OK, by, err);
+    else
+        drop_left_behind(w, p, by);
     return rc;
 }
 
@@ -327,7 +343,9 @@ static hf_twin *first_without(const hf_passage *p, int side) {
  * MORE: it has it now.  HF_OK: all have.  HF_BUSY: somebody else has. */
 static int carry(hf_escalate *w, hf_passage *p, hf_time by, hf_error *err) {
     int other = (int)((p->epoch + 1) & 1);
+    hf_error ignored;
     uint64_t owner = 0;
+    bool counts;
     hf_backend *be;
     hf_time asked;
     hf_claim c;
@@ -349,12 +367,15 @@ static int carry(hf_escalate *w, hf_passage *p, hf_time by, hf_error *err) {
     if (rc == HF_OK)
         rc = be->ops->attempt(be, &c, false, by, err);
     pthread_mutex_lock(&p->mu);
-    for (t = p->twins; t; t = t->next)
-        /* Counts only if it was still a hold when the answer was there. */
-        if (t->owner == owner && rc == HF_OK &&
-            hf__now() < hf__twin_until(p, t))
-            hf__twin_stands(t, other, asked, &c);
+    for (t = p->twins; t && t->owner != owner; t = t->next)
+        ;
+    /* Counts only if it was still a hold when the answer was there. */
+    counts = rc == HF_OK && t && hf__now() < hf__twin_until(p, t);
+    if (counts)
+        hf__twin_stands(t, other, asked, &c);
     pthread_mutex_unlock(&p->mu);
+    if (rc == HF_OK && !counts) /* perhaps it was released meanwhile */
+        be->ops->release(be, &c, HF_RELEASE, NULL, by, &ignored);
     return rc == HF_OK ? MORE : rc;
 }
 

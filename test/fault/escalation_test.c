@@ -5,7 +5,9 @@
  * there is one holder all the same. */
 #include "support/dir.h"
 #include "support/guarded.h"
+#include "support/mariadb.h"
 #include "support/peer.h"
+#include "support/postgres.h"
 #include "support/process.h"
 #include "support/proxy.h"
 #include "support/server.h"
@@ -14,6 +16,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* On a machine with little time for us a lease must bear some waiting. */
@@ -23,13 +26,22 @@ enum { LEASE = 6000, PERMISSION = 900, AFTER = 300, BACK = 300 };
 
 static hf_test_server *first, *other;
 static hf_test_proxy *proxy;
-static char second[192];
+static char second[512];
 
+/* The same sentences about every second store: HF_TEST_SECOND names another
+ * than the embedded one. */
 static void with_two_stores(void **state) {
+    const char *sort = getenv("HF_TEST_SECOND");
     char path[160];
+    if (sort && strcmp(sort, "mariadb") == 0) {
+        hf_test_mariadb_borrow(second, sizeof second);
+    } else if (sort && strcmp(sort, "postgres") == 0) {
+        hf_test_postgres_borrow(second, sizeof second);
+    } else {
+        hf_test_fresh_path(path, sizeof path, "locks");
+        snprintf(second, sizeof second, "sqlite:%s.db", path);
+    }
     first = hf_test_server_start(NULL);
-    hf_test_fresh_path(path, sizeof path, "locks");
-    snprintf(second, sizeof second, "sqlite:%s.db", path);
     hf_test_body(state);
 }
 
@@ -48,6 +60,7 @@ static int without(void **state) {
     hf_test_server_stop(other);
     first = other = NULL;
     proxy = NULL;
+    hf_test_give_back();
     return 0;
 }
 
@@ -357,7 +370,7 @@ static void a_first_store_that_is_silent_is_as_good_as_dead(void **state) {
 /* ---- other processes --------------------------------------------------- */
 
 static hf_test_peer *peer_of_both(void) {
-    char address[512];
+    char address[1024];
     snprintf(address, sizeof address,
              "%s second=%s lease_ms=%d permission_ms=%d after_ms=%d back_ms=%d",
              hf_test_server_uri(first), second, LEASE, PERMISSION, AFTER, BACK);

@@ -603,18 +603,19 @@ static int ask(const question *q, hf_error *err) {
     hf_claim c;
     hf_backend *be = NULL;
     uint64_t epoch;
-    hf_time asked;
+    hf_time asked, by;
     int rc = prepare(q, &epoch, &c, err);
 
     if (rc != HF_OK)
         return rc;
     leave_other(q, epoch);
-    rc = hf__side_open(hf__side_of(q->w, epoch), &be, q->by, err);
+    /* A later answer would be worth nothing. */
+    by = hf__sooner(q->by, hf__now() + q->w->permission);
+    rc = hf__side_open(hf__side_of(q->w, epoch), &be, by, err);
     asked = hf__now();
     c.ask_again = HF_NEVER;
-    if (rc == HF_OK) /* a later answer would be worth nothing */
-        rc = be->ops->attempt(be, &c, q->waits,
-                              hf__sooner(q->by, asked + q->w->permission), err);
+    if (rc == HF_OK)
+        rc = be->ops->attempt(be, &c, q->waits, by, err);
     rc = weigh(q, rc, epoch, asked, &c, err);
     if (rc == HF_ELOST)
         hf__twin_leave(q->w, q->p, q->c->owner, (int)(epoch & 1), q->by);

@@ -319,20 +319,22 @@ static void start_library(void) {
     sigaction(SIGPIPE, &before, NULL);
 }
 
+/* NULL: it is not there; *my says why. */
+static MYSQL *dial(MYSQL *my, int port) {
+    unsigned protocol = MYSQL_PROTOCOL_TCP, patience = 5;
+    mysql_options(my, MYSQL_OPT_PROTOCOL, &protocol);
+    mysql_options(my, MYSQL_OPT_CONNECT_TIMEOUT, &patience);
+    return mysql_real_connect(my, "127.0.0.1", "root", NULL, database,
+                              (unsigned)port, NULL, CLIENT_MULTI_STATEMENTS);
+}
+
 static const char *ask(int port, const char *script) {
     static char answer[4096];
-    unsigned protocol = MYSQL_PROTOCOL_TCP, patience = 5;
     start_library();
     MYSQL *my = mysql_init(NULL);
     assert_non_null(my);
-    mysql_options(my, MYSQL_OPT_PROTOCOL, &protocol);
-    mysql_options(my, MYSQL_OPT_CONNECT_TIMEOUT, &patience);
     answer[0] = '\0';
-    int failed = mysql_real_connect(my, "127.0.0.1", "root", NULL, database,
-                                    (unsigned)port, NULL,
-                                    CLIENT_MULTI_STATEMENTS) == NULL;
-    if (!failed)
-        failed = mysql_query(my, script);
+    int failed = dial(my, port) == NULL ? 1 : mysql_query(my, script);
     while (failed == 0) {
         MYSQL_RES *r = mysql_store_result(my);
         MYSQL_ROW row = r != NULL ? mysql_fetch_row(r) : NULL;
@@ -348,8 +350,27 @@ static const char *ask(int port, const char *script) {
     return answer;
 }
 
+MYSQL *hf_test_mariadb_open(int port) {
+    start_library();
+    MYSQL *my = mysql_init(NULL);
+    assert_non_null(my);
+    if (dial(my, port) == NULL)
+        fail_msg("%s", mysql_error(my));
+    return my;
+}
+
+void hf_test_mariadb_say(MYSQL *my, const char *statement) {
+    if (mysql_query(my, statement) != 0)
+        fail_msg("%s: %s", statement, mysql_error(my));
+    mysql_free_result(mysql_store_result(my));
+}
+
+void hf_test_mariadb_close(MYSQL *my) {
+    mysql_close(my);
+}
+
 const char *hf_test_mariadb_ask(int port, const char *format, ...) {
-    char script[2048];
+    static char script[16384];
     va_list ap;
     va_start(ap, format);
     vsnprintf(script, sizeof script, format, ap);

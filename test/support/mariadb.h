@@ -48,6 +48,12 @@ const char *hf_test_mariadb_ask(int port, const char *format, ...)
 int64_t hf_test_mariadb_number(int port, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* A connection by hand, as `root`; for what takes more than one step.  Says a
+ * statement, which must succeed. */
+struct st_mysql *hf_test_mariadb_open(int port);
+void hf_test_mariadb_say(struct st_mysql *my, const char *statement);
+void hf_test_mariadb_close(struct st_mysql *my);
+
 /* Why there can be none; NULL: there can. */
 const char *hf_test_mariadb_missing(void);
 

@@ -21,8 +21,7 @@ typedef struct meaning {
 
 #define READ_ONLY "it accepts no writes here: name the primary"
 #define ENDED     "the database ended the statement before it was done"
-#define GRANT                                                                  \
-    "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE on the database to this user"
+#define GRANT     "see `holdfast doctor --acl` for what to GRANT"
 
 /* The server's, then the library's (2000 to 2999), then later servers'. */
 static const meaning meanings[] = {
@@ -36,7 +35,7 @@ static const meaning meanings[] = {
     {1046, HF_EURI, "write mariadb://HOST/DATABASE"}, /* ER_NO_DB_ERROR     */
     {1047, HF_ESTARTING, NULL}, /* ER_UNKNOWN_COM_ERROR: a node of Galera's
                                       that is not yet in its cluster        */
-    {1049, HF_ESTORE, "create it with CREATE DATABASE, or name another one"},
+    {1049, HF_EURI, "create it with CREATE DATABASE, or name another one"},
     {1053, HF_ESTARTING, NULL}, /* ER_SERVER_SHUTDOWN                    */
     {1114, HF_EFULL, NULL},     /* ER_RECORD_FILE_FULL                   */
     {1129, HF_EAUTH, "run mariadb-admin flush-hosts there"},

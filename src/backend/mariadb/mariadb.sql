@@ -17,7 +17,7 @@
 -- whether its SYSDATE is the time of the call: the clock must be read after a
 -- row was waited for.
 SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-SET SESSION autocommit = 1, time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES', sql_safe_updates = 0, sql_select_limit = DEFAULT, innodb_lock_wait_timeout = 2 /*M!100300 , idle_transaction_timeout = 4 */;
+SET SESSION autocommit = 1, time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES', sql_safe_updates = 0, sql_big_selects = 1, sql_select_limit = DEFAULT, completion_type = 0, lock_wait_timeout = 5, innodb_lock_wait_timeout = 2 /*M!100300 , idle_transaction_timeout = 4 */;
 SELECT VERSION(), @@global.read_only, CONNECTION_ID(), NOW(6), SLEEP(0.0002), SYSDATE(6)
 
 -- name: now

@@ -418,6 +418,7 @@ static void settings_of_the_server_do_not_matter(void **state) {
         "lc_time_names = 'de_DE'",
         "innodb_lock_wait_timeout = 1"};
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        print_message("%s\n", settings[i]);
         assert_string_equal(
             hf_test_mariadb_ask(port, "SET GLOBAL %s", settings[i]), "");
         hf_client *c = client();
@@ -592,7 +593,8 @@ static void a_broken_secure_connection_raises_no_signal(void **state) {
 
 static void a_server_without_certificate_is_told(void **state) {
     (void)state;
-    refuses(HF_ETLS, secure("?tls_verify=none"), "");
+    refuses(HF_ETLS, secure("?tls_verify=none"), "plain text");
+    refuses(HF_ETLS, secure(""), "");
 }
 
 /* ---- the list ---------------------------------------------------------- */

@@ -276,6 +276,10 @@ static void arrived(hf_test_proxy *x, link_ *l, hf_way way, const char *bytes,
     if (way == HF_TO_SERVER && p->values == 0 && p->size == 0 &&
         !x->zookeeper && bytes[0] != '*')
         l->opaque = true;
+    /* Who speaks first is no Redis: MariaDB greets. */
+    if (way == HF_TO_CLIENT && !x->zookeeper &&
+        l->pipe[HF_TO_SERVER].values == 0 && l->pipe[HF_TO_SERVER].size == 0)
+        l->opaque = true;
     p->frame = realloc(p->frame, p->size + size);
     memcpy(p->frame + p->size, bytes, size);
     p->size += size;

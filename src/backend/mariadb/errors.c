@@ -117,6 +117,6 @@ int hf__maria_error(hf_error *err, const char *where, hf_maria_stage stage,
         return m->code;
     }
     if (m->advice)
-        return hf__fail(err, m->code, "%s: %s: %s", where, text, m->advice);
+        return hf__fail(err, m->code, "%s: %.100s: %s", where, text, m->advice);
     return hf__fail(err, m->code, "%s: %s", where, text);
 }

@@ -313,6 +313,10 @@ static int dial(hf_session **ret, const hf_maria_address *at, const char *host,
     hush_begin(&h, s);
     if (!connect_by(s, host, by))
         rc = failed(s, HF_MARIA_CONNECTING, err);
+    else if (at->secure && !mysql_get_ssl_cipher(&s->my))
+        rc = hf__fail(err, HF_ETLS,
+                      "%s: the server speaks plain text: write mariadb://",
+                      at->where);
     hush_end(&h);
     if (rc == HF_OK)
         *ret = s;

@@ -27,8 +27,8 @@ built(etcd)
 built(redsync)
 
 add_library(test_strangers STATIC interop/stranger.c interop/java.c
-    interop/redisson.c interop/both.c interop/curator.c interop/kazoo.c
-    interop/etcd.c)
+    interop/redisson.c interop/both.c interop/curator.c interop/shedlock.c
+    interop/kazoo.c interop/etcd.c)
 target_link_libraries(test_strangers PUBLIC test_support)
 
 # shared(PROGRAM SUITE FIXTURES SETTING...)
@@ -36,6 +36,7 @@ function(shared name suite fixtures)
     discovered(${name} interop ${suite} "${fixtures}"
         HF_REDISSON=${CMAKE_CURRENT_BINARY_DIR}/redisson
         HF_CURATOR=${CMAKE_CURRENT_BINARY_DIR}/curator
+        HF_SHEDLOCK=${CMAKE_CURRENT_BINARY_DIR}/shedlock
         HF_KAZOO=${CMAKE_CURRENT_BINARY_DIR}/kazoo
         HF_ETCD=${CMAKE_CURRENT_BINARY_DIR}/etcd ${ARGN})
 endfunction()
@@ -60,6 +61,12 @@ foreach(source ${sources})
             string(REPLACE curator_ curator${line}_ suite ${name})
             shared(${name} ${suite} "curator;lent_zookeeper"
                 HF_CURATOR_LIB=lib${line})
+        endforeach()
+    elseif(name MATCHES "^shedlock_")
+        foreach(sort postgres mariadb)
+            string(REPLACE shedlock_ shedlock_${sort}_ suite ${name})
+            shared(${name} ${suite} "shedlock;lent_${sort}"
+                HF_SHEDLOCK_DB=${sort})
         endforeach()
     elseif(name MATCHES "^kazoo_")
         string(REPLACE kazoo_ kazoo28_ old ${name})

@@ -31,6 +31,8 @@ import static peer.Words.run;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
@@ -45,7 +47,8 @@ import net.javacrumbs.shedlock.core.LockProvider;
 import net.javacrumbs.shedlock.core.SimpleLock;
 import net.javacrumbs.shedlock.provider.jdbctemplate.JdbcTemplateLockProvider;
 import org.springframework.jdbc.core.JdbcTemplate;
-import org.springframework.jdbc.datasource.DriverManagerDataSource;
+import org.springframework.jdbc.datasource.AbstractDataSource;
+import org.springframework.jdbc.datasource.SingleConnectionDataSource;
 
 import peer.Guarded;
 import peer.Lines;
@@ -200,17 +203,35 @@ public final class Peer {
         return all;
     }
 
+    // A connection for each thread, which stays open.
+    private static final class Own extends AbstractDataSource {
+        private final ThreadLocal<SingleConnectionDataSource> own;
+
+        Own(String url, String user, String password) {
+            own = ThreadLocal.withInitial(() ->
+                new SingleConnectionDataSource(url, user, password, true));
+        }
+
+        @Override public Connection getConnection() throws SQLException {
+            return own.get().getConnection();
+        }
+
+        @Override public Connection getConnection(String user, String password)
+                throws SQLException {
+            return getConnection();
+        }
+    }
+
     private static String open(URI uri, String text) {
         var set = settings(text);
         var user = uri.getUserInfo() == null ? "" : uri.getUserInfo();
-        var source = new DriverManagerDataSource();
         postgres = uri.getScheme().startsWith("postgres");
         table = set.getOrDefault("table", "shedlock");
-        source.setUrl("jdbc:" + (postgres ? "postgresql" : "mariadb") + "://" +
-                      uri.getHost() + ":" + uri.getPort() + uri.getPath());
-        source.setUsername(user.split(":", 2)[0]);
-        source.setPassword(user.contains(":") ? user.split(":", 2)[1] : "");
-        jdbc = new JdbcTemplate(source);
+        jdbc = new JdbcTemplate(new Own(
+            "jdbc:" + (postgres ? "postgresql" : "mariadb") + "://" +
+                uri.getHost() + ":" + uri.getPort() + uri.getPath(),
+            user.split(":", 2)[0],
+            user.contains(":") ? user.split(":", 2)[1] : ""));
         provider = provider(set);
         nouns = nouns();
         return jdbc.queryForObject("SELECT 'OK'", String.class);

@@ -150,6 +150,16 @@ static int take_turn(hf_turn *turn, hf_decide_fn *decide, void *arg,
     return rc;
 }
 
+/* What was answered, and nothing else: the core reads what it asked meanwhile,
+ * and what it was answered when it asked for the grant. */
+static void hand_out(hf_claim *c, const hf_claim *from) {
+    c->place = from->place;
+    if (c->token == from->token && c->last_token == from->last_token)
+        return;
+    c->token = from->token;
+    c->last_token = from->last_token;
+}
+
 int hf__turn(hf_tables *t, hf_claim *c, hf_decide_fn *decide, void *arg,
              hf_time by, hf_error *err) {
     int rc, result = HF_OK, tries = 0;
@@ -160,7 +170,7 @@ int hf__turn(hf_tables *t, hf_claim *c, hf_decide_fn *decide, void *arg,
         rc = take_turn(&turn, decide, arg, &result, by, err);
         hf__sight_clear(&turn.sight);
         if (rc == HF_OK) {
-            *c = turn.claim;
+            hand_out(c, &turn.claim);
             return result;
         }
         rc = hf__tables_cure(t, rc, &tries, by, err);
@@ -184,7 +194,7 @@ int hf__turn_dry(hf_tables *t, hf_claim *c, const hf_rows *view,
         if (turn.remembers || hf__sight_differs(&turn.sight))
             rc = HF_AGAIN;
         else if (rc >= 0)
-            *c = turn.claim;
+            hand_out(c, &turn.claim);
     }
     hf__sight_clear(&turn.sight);
     return rc;

@@ -10,7 +10,7 @@
 typedef struct hf_turn {
     hf_tables *t;
     const hf_claim *asked; /* the caller's */
-    hf_claim claim;        /* a copy; becomes the caller's when all is done */
+    hf_claim claim;        /* a copy; its answers become the caller's */
     hf_sight sight;
     bool answered; /* the claim's nonce was, so: */
     int result;

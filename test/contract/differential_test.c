@@ -409,7 +409,7 @@ static void etcd_answers_as_memory_does(const family *f) {
 static void postgres_answers_as_memory_does(const family *f) {
     char uri[256];
     hf_test_postgres_borrow(uri, sizeof uri);
-    answers_to_scripts(FEWER, f, "postgresql", uri, false);
+    answers_to_scripts(FEWER / 3, f, "postgresql", uri, false);
     hf_test_give_back();
 }
 

@@ -185,7 +185,7 @@ static void an_option_file_has_a_group_for_us(void **state) {
     (void)state;
     char path[160], text[256];
     hf_test_fresh_path(path, sizeof path, "options");
-    write_secret(path, "[holdfast]\nuser=secret\npassword=secret\n");
+    write_secret(path, "[holdfast]\nuser=secret\npassword=secret\nreconnect\n");
     snprintf(text, sizeof text, "mariadb://127.0.0.1:%d/locks?option_file=%s",
              port, path);
     excludes(text, uri);

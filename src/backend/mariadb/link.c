@@ -127,8 +127,11 @@ static int ready(hf_session *s, int status, hf_time by) {
     return MYSQL_WAIT_TIMEOUT;
 }
 
+/* A connection that broke must not be made anew behind our back, in the middle
+ * of a transaction; not even if an option file, read just now, says so. */
 static bool connect_by(hf_session *s, const char *host, hf_time by) {
     const hf_maria_address *at = s->at;
+    my_bool no = 0;
     MYSQL *done = NULL;
     int status = mysql_real_connect_start(
         &done, &s->my, host, at->user, at->password, at->database,
@@ -141,6 +144,7 @@ static bool connect_by(hf_session *s, const char *host, hf_time by) {
         status = mysql_real_connect_cont(&done, &s->my, how);
         mark(s);
     }
+    mysql_options(&s->my, MYSQL_OPT_RECONNECT, &no);
     return done != NULL;
 }
 
@@ -278,11 +282,9 @@ static void set_tls(MYSQL *my, const hf_tls_rules *tls) {
         mysql_options(my, MYSQL_OPT_SSL_KEY, tls->key ? tls->key : tls->cert);
 }
 
-/* A server must not ask for files of ours, nor a broken connection be made
- * anew behind our back. */
+/* A server must not ask for files of ours. */
 static void set_options(MYSQL *my, const hf_maria_address *at) {
     unsigned off = 0;
-    my_bool no = 0;
     unsigned protocol = at->socket ? MYSQL_PROTOCOL_SOCKET : MYSQL_PROTOCOL_TCP;
 
     mysql_options(my, MYSQL_OPT_NONBLOCK, NULL);
@@ -291,7 +293,6 @@ static void set_options(MYSQL *my, const hf_maria_address *at) {
         mysql_options(my, MYSQL_READ_DEFAULT_FILE, at->option_file);
     mysql_options(my, MYSQL_OPT_PROTOCOL, &protocol);
     mysql_options(my, MYSQL_OPT_LOCAL_INFILE, &off);
-    mysql_options(my, MYSQL_OPT_RECONNECT, &no);
     mysql_options(my, MYSQL_SET_CHARSET_NAME, "utf8mb4");
     mysql_optionsv(my, MYSQL_OPT_CONNECT_ATTR_ADD, "program_name", "holdfast");
     if (at->secure)

@@ -51,6 +51,7 @@ static const char *const texts[HF_N_SQL] = {
     [HF_SQL_hold_take] = "",
     [HF_SQL_hold_free] = "",
     [HF_SQL_number_add] = "",
+    [HF_SQL_hurry] = "hurry",
     [HF_SQL_commit] = "commit",
     [HF_SQL_rollback] = "rollback",
     [HF_SQL_announce] = "announce",
@@ -244,9 +245,9 @@ static void who_leaves_gives_it_to_the_first_in_line(void **state) {
     (void)state;
     line_is(HELD, WAITS("3", THEM, "8"), WAITS("4", OTHERS, "9"));
     assert_int_equal(release(&c), HF_OK);
-    assert_string_equal(db.asked,
-                        "free | begin, lock_line, view | write 8 "
-                        "100000000 1 NULL, leave 3, tell " THEM ", commit | ");
+    assert_string_equal(db.asked, "free | begin, lock_line, view | write 8 "
+                                  "100000000 1 NULL, leave 3, tell " THEM
+                                  ", hurry, commit | ");
 }
 
 static void a_place_that_nobody_kept_is_passed(void **state) {
@@ -255,8 +256,9 @@ static void a_place_that_nobody_kept_is_passed(void **state) {
     (void)state;
     line_is(HELD, ENDED("3", THEM, "8"), WAITS("4", OTHERS, "9"));
     assert_int_equal(release(&c), HF_OK);
-    assert_non_null(strstr(db.asked, "write 9 100000000 0 NULL, leave 3, "
-                                     "leave 4, tell " OTHERS ", commit"));
+    assert_non_null(strstr(db.asked,
+                           "write 9 100000000 0 NULL, leave 3, "
+                           "leave 4, tell " OTHERS ", hurry, commit"));
 }
 
 static void who_waits_and_is_not_let_in_writes_nothing(void **state) {
@@ -268,7 +270,7 @@ static void who_waits_and_is_not_let_in_writes_nothing(void **state) {
             WAITS("4", US_STR, "7"), NULL);
     assert_int_equal(be->ops->attempt(be, &c, true, hf__after_ms(1000), &err),
                      HF_BUSY);
-    assert_string_equal(db.asked, "take 7, view | ");
+    assert_string_equal(db.asked, "take 7 | view | ");
     assert_int_equal(c.place, 4);
 }
 
@@ -280,7 +282,7 @@ static void a_lease_that_ended_unseen_is_passed_on(void **state) {
     line_is(WAITED("2"), WAITS("3", THEM, "8"), WAITS("4", US_STR, "7"));
     assert_int_equal(be->ops->attempt(be, &c, true, hf__after_ms(1000), &err),
                      HF_BUSY);
-    assert_non_null(strstr(db.asked, "take 7, view | begin, lock_line, view | "
+    assert_non_null(strstr(db.asked, "take 7 | view | begin, lock_line, view | "
                                      "write 8 100000000 1 NULL, leave 3, "
                                      "tell " THEM ", commit"));
 }

@@ -320,6 +320,9 @@ SELECT l.name, l.kind, {nonce}, 0, l.number - @hf_leased, {now} + {lease}
 SELECT number - @hf_leased FROM {s}hf_line
  WHERE name = {name} AND kind = {kind} AND @hf_done = 1
 
+-- name: hurry
+-- How long a commit waits is the server's affair here.
+
 -- name: commit
 COMMIT
 

@@ -318,6 +318,11 @@ INSERT INTO {s}hf_answer (name, kind, nonce, result, value, until)
 SELECT {name}, {kind}, {nonce}, 0, ok.n, {now} + {lease} FROM ok
 RETURNING value
 
+-- name: hurry
+-- What the transaction gives to others they confirm by a commit of their own,
+-- which waits for the disk and for all that was committed before.
+SET LOCAL synchronous_commit = off
+
 -- name: commit
 COMMIT
 

@@ -168,13 +168,36 @@ static int read_given(const hf_tables *t, hf_claim *c, const hf_rows *renewal,
     return rc != HF_OK ? rc : row ? HF_OK : HF_AGAIN;
 }
 
+/* The line as it stands, and nothing else. */
+static int look_only(hf_tables *t, hf_claim *c, request *r, hf_time by,
+                     hf_error *err) {
+    hf_answers a = {0};
+    hf_params p;
+    hf_script s;
+    int rc;
+
+    hf__tables_params(&p, t, c);
+    hf__script_init(&s, t->db);
+    hf__script_add(&s, HF_SQL_view, &p);
+    rc = hf__tables_ask(t, &s, &a, by, err);
+    if (rc == HF_EDOUBT)
+        rc = hf__fail(err, HF_EDOWN, "the database did not answer in time");
+    if (rc == HF_OK)
+        rc = hf__turn_dry(t, c, &a.all[0], NULL, decide, r, err);
+    hf__answers_clear(&a);
+    hf__script_clear(&s);
+    return rc;
+}
+
 /* A lock that is free; or who waits, or looks at a latch.  HF_AGAIN: it takes a
- * turn. */
+ * turn.  Who waits for a lock and hears notes asks because it was given it: to
+ * look at the line as well would cost more than to take it. */
 static int ask_lightly(hf_tables *t, hf_claim *c, request *r, hf_time by,
                        hf_error *err) {
     bool lock = hf__tables_is_lock(c->kind);
     bool looks = hf__place_waits(c) || c->kind == HF_LATCH;
     bool writes = lock || hf__tables_is_leased(c->kind);
+    bool views = looks && !(lock && t->db->ops->hears(t->db));
     size_t wrote = 0, view = 0;
     hf_answers a = {0};
     hf_params p;
@@ -185,7 +208,7 @@ static int ask_lightly(hf_tables *t, hf_claim *c, request *r, hf_time by,
     hf__script_init(&s, t->db);
     if (writes)
         wrote = hf__script_add(&s, lock ? HF_SQL_take : HF_SQL_hold_renew, &p);
-    if (looks)
+    if (views)
         view = hf__script_add(&s, HF_SQL_view, &p);
     rc = hf__tables_ask(t, &s, &a, by, err);
     if (rc == HF_EDOUBT && !writes)
@@ -196,7 +219,8 @@ static int ask_lightly(hf_tables *t, hf_claim *c, request *r, hf_time by,
         rc = writes ? read_given(t, c, &a.all[wrote], &a.all[view], err) :
                       HF_AGAIN;
     if (rc == HF_AGAIN && looks)
-        rc = hf__turn_dry(t, c, &a.all[view], NULL, decide, r, err);
+        rc = views ? hf__turn_dry(t, c, &a.all[view], NULL, decide, r, err) :
+                     look_only(t, c, r, by, err);
     hf__answers_clear(&a);
     hf__script_clear(&s);
     return rc;

@@ -28,6 +28,7 @@ static int let_go(hf_turn *turn, void *arg, hf_error *err) {
     bool keeps = *(const hf_how *)arg == HF_RELEASE_AFTER;
 
     c->place = 0;
+    turn->hurries = hf__tables_is_leased(c->kind) && !keeps;
     if (place)
         hf__sight_remove(v, place);
     if (row && keeps)

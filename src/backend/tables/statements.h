@@ -117,6 +117,7 @@
  * remember   an answer, in place of an earlier one of the nonce
  * forget     answers of the line that are over
  * tell       sends the note to the client, when the transaction is committed
+ * hurry      The commit need not wait for the disk.  May be missing
  * commit, rollback
  *
  * One round trip for the other kinds: begin, lock_line, lock_holds, one of the
@@ -168,6 +169,7 @@
     X(hold_take)                                                               \
     X(hold_free)                                                               \
     X(number_add)                                                              \
+    X(hurry)                                                                   \
     X(commit)                                                                  \
     X(rollback)                                                                \
     X(announce)                                                                \

@@ -108,6 +108,8 @@ static int write_all(hf_turn *turn, hf_session *session, hf_time by,
     if (turn->remembers || hf__sight_differs(&turn->sight)) {
         hf__sight_write(&turn->sight, turn->t, turn->asked, &s);
         write_answer(turn, &s);
+        if (turn->hurries && hf__tables_knows(turn->t, HF_SQL_hurry))
+            hf__script_add(&s, HF_SQL_hurry, NULL);
         hf__script_add(&s, HF_SQL_commit, NULL);
     } else {
         hf__script_add(&s, HF_SQL_rollback, NULL);

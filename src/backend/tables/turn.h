@@ -16,6 +16,7 @@ typedef struct hf_turn {
     int result;
     int64_t value;
     bool remembers; /* result and value shall be what the nonce is answered */
+    bool hurries; /* a crash may undo it: others lose a lease's time by that */
 } hf_turn;
 
 /* Changes the sight of a turn and says what came of it; may be asked again,

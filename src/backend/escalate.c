@@ -522,6 +522,7 @@ static int prepare(const question *q, uint64_t *epoch, hf_claim *c,
         *c = hf__twin_claim(p, t, (int)(*epoch & 1), q->c);
         t->epoch = *epoch;
         t->stands[*epoch & 1] = true;
+        t->c[*epoch & 1] = *c;
     }
     pthread_mutex_unlock(&p->mu);
     if (!t)
@@ -590,8 +591,8 @@ static int weigh(const question *q, int rc, uint64_t epoch, hf_time asked,
     } else if (rc == HF_OK) {
         rc = register_hold(p, t, q->c, answer, epoch, q->began, asked);
     } else {
-        t->c[side].place = answer->place;
         t->stands[side] = answer->place || t->held || rc == HF_EDOUBT;
+        t->c[side] = *answer; /* what has to leave, should it come to that */
         q->c->ask_again =
             hf__sooner(answer->ask_again, hf__now() + q->w->permission / 3);
     }

@@ -355,7 +355,7 @@ static int carry(hf_escalate *w, hf_passage *p, hf_time by, hf_error *err) {
     hf_twin *t = first_without(p, other);
     if (t) {
         owner = t->owner;
-        c = hf__twin_claim(p, t, other, NULL);
+        t->c[other] = c = hf__twin_claim(p, t, other, NULL);
         t->stands[other] = true; /* perhaps, from now on */
     }
     pthread_mutex_unlock(&p->mu);

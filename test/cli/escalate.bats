@@ -46,8 +46,8 @@ redis_again() {
 
 @test "a job whose store dies goes on, and nobody else gets in" {
     setup_two
-    start_both run --verbose job -- sh -c 'echo $HOLDFAST_TOKEN >first
-        until [ -e done ]; do sleep 0.1; done'
+    mkfifo end
+    start_both run --verbose job -- sh -c 'echo $HOLDFAST_TOKEN >first; cat end'
     job=$PID
     await test -s first
     start_both run job -- sh -c 'echo $HOLDFAST_TOKEN >second; touch ran'
@@ -58,7 +58,7 @@ redis_again() {
     run -75 both run -n job -- touch ran
     [ ! -e ran ]
     is_running "$job"
-    touch done
+    : >end
     ended "$job"
     [ "$status" -eq 0 ]
     ended "$waiter"

@@ -25,6 +25,7 @@ enum { LEASE = 6000, PERMISSION = 900, AFTER = 300, BACK = 300 };
 #define NOWHERE "redis://127.0.0.1:1"
 
 static hf_test_server *first, *other;
+static hf_test_mariadb *database;
 static hf_test_proxy *proxy;
 static char second[512];
 
@@ -52,13 +53,22 @@ static void with_two_servers(void **state) {
     hf_test_body(state);
 }
 
+static void with_a_database(void **state) {
+    database = hf_test_mariadb_start(NULL);
+    first = hf_test_server_start(NULL);
+    snprintf(second, sizeof second, "%s", hf_test_mariadb_uri(database));
+    hf_test_body(state);
+}
+
 static int without(void **state) {
     (void)state;
     hf_test_clear();
     hf_test_proxy_stop(proxy);
     hf_test_server_stop(first);
     hf_test_server_stop(other);
+    hf_test_mariadb_stop(database);
     first = other = NULL;
+    database = NULL;
     proxy = NULL;
     hf_test_give_back();
     return 0;
@@ -355,6 +365,25 @@ static void without_both_a_hold_ends_in_time(void **state) {
     hf_expect(HF_OK, hf_lock_acquire(mine, HF_TEST_LONG, ERR));
 }
 
+static void a_database_that_crashes_remembers(void **state) {
+    (void)state;
+    hf_lock *mine = job_of(open_both());
+    hf_expect(HF_OK, hf_lock_try(mine, ERR));
+    uint64_t token = hf_lock_token(mine);
+    hf_test_server_kill(first);
+    await_over(mine);
+    assert_true(hf_lock_is_held(mine));
+    hf_test_mariadb_crash(database);
+    int64_t crashed = hf_test_now_ms();
+    hf_test_eventually(hf_test_is_told(mine), HF_TEST_LONG);
+    assert_true(hf_test_now_ms() - crashed < LEASE);
+    hf_test_mariadb_restart(database);
+    hf_expect(HF_ELOST, hf_lock_release(mine, ERR));
+    hf_expect(HF_OK, hf_lock_acquire(mine, HF_TEST_LONG, ERR));
+    assert_true(hf_lock_token(mine) > token);
+    assert_false(lives_in_first(mine));
+}
+
 static void a_first_store_that_is_silent_is_as_good_as_dead(void **state) {
     (void)state;
     hf_lock *mine = job_of(open_both());
@@ -463,6 +492,7 @@ static const struct CMUnitTest tests[] = {
     HF_TEST_IN(with_two_servers, without_the_second_a_hold_ends_in_time,
                without),
     HF_TEST_IN(with_two_servers, without_both_a_hold_ends_in_time, without),
+    HF_TEST_IN(with_a_database, a_database_that_crashes_remembers, without),
     HF_TEST_IN(with_two_stores, a_first_store_that_is_silent_is_as_good_as_dead,
                without),
     HF_TEST_IN(with_two_stores, a_process_that_dies_is_waited_out, without),

@@ -50,7 +50,7 @@ fi
 if has topology; then
     tables topology performance.md
 fi
-for store in zookeeper etcd; do
+for store in zookeeper etcd postgres mariadb; do
     if has "$store"; then
         tables "$store" performance.md rivals
     fi

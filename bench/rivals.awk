@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# rivals.awk - the figures of zookeeper_bench and etcd_bench --results as
+# rivals.awk - the figures of zookeeper_bench and its like, with --results, as
 # a table for a page:
 #
 #     awk -f bench/page.awk -f bench/rivals.awk build/bench/zookeeper.tsv

@@ -56,6 +56,13 @@ beside_etcdctl() {
         --command "$build/holdfast" --results "$build/bench/etcd.tsv"
 }
 
+# beside_shedlock STORE
+beside_shedlock() {
+    built shedlock/build.sh "$build/bench/shedlock"
+    "$build/bench/$1_bench" --shedlock "$build/bench/shedlock" \
+        --results "$build/bench/$1.tsv"
+}
+
 echo "$("$build/holdfast" --version | head -n 1), $(nproc) cores, $(date -u +%F)"
 echo
 "$build/bench/start_bench" "$build/holdfast"
@@ -84,3 +91,11 @@ if [ -x "$build/bench/etcd_bench" ] && command -v etcd >/dev/null; then
 else
     echo "etcd: not measured, because etcd or the etcd store is missing"
 fi
+for store in postgres mariadb; do
+    echo
+    if [ -x "$build/bench/${store}_bench" ]; then
+        beside_shedlock "$store"
+    else
+        echo "$store: not measured, because the $store store is missing"
+    fi
+done

@@ -472,8 +472,7 @@ int hf__tied_open(hf_backend **ret, const hf_database_ops *ops,
 
     if (strcmp(lease, "session") != 0)
         return hf__fail(err, HF_EURI,
-                        "hf_lease can be 'session', and not '%.40s'",
-                        hf__tied_lease);
+                        "hf_lease can be 'session', and not '%.40s'", lease);
     if (ops->session == NULL || ops->descriptor == NULL)
         return hf__fail(err, HF_ECANNOT,
                         "this store has no locks that belong to a session");

@@ -356,6 +356,17 @@ static void who_has_no_rights_is_told_which(void **state) {
     assert_non_null(strstr(ERR->text, "guest"));
 }
 
+/* It is for those who lack them. */
+static void who_has_no_rights_can_ask_for_them(void **state) {
+    (void)state;
+    hf_lock *a = lock_at(uri);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    n_rules = 0;
+    hf_client *c = hf_test_open(address("guest", "locks", ""), NULL);
+    hf_expect(HF_OK, hf_rights(c, NULL, note_rule, NULL, ERR));
+    assert_int_equal(n_rules, 2);
+}
+
 static void who_may_make_no_tables_is_told(void **state) {
     (void)state;
     hf_client *c = NULL;
@@ -543,7 +554,8 @@ static int64_t next_transaction(void) {
     return hf_test_sql_number(port, "SELECT pg_current_xact_id()::text");
 }
 
-/* Each look takes one number itself. */
+/* Each look takes one number itself.  (Kinds that several may hold lock the
+ * line's row first, which takes a number.) */
 static void refusals_write_nothing(void **state) {
     (void)state;
     static const hf_kind kinds[] = {HF_LOCK, HF_FAIR, HF_SPIN};
@@ -714,6 +726,7 @@ static const struct CMUnitTest tests[] = {
     SERVER(a_statement_timeout_is_told),
     SERVER(a_row_that_is_kept_costs_no_more_than_the_deadline),
     SERVER(who_has_no_rights_is_told_which),
+    SERVER(who_has_no_rights_can_ask_for_them),
     SERVER(who_may_make_no_tables_is_told),
     SERVER(the_rights_that_are_printed_are_enough),
     SERVER(the_rights_that_are_printed_name_the_schema),

@@ -20,7 +20,7 @@
 #include <string.h>
 
 /* On a machine with little time for us a lease must bear some waiting. */
-enum { LEASE = 6000, PERMISSION = 900, AFTER = 300, BACK = 300 };
+enum { LEASE = 10000, PERMISSION = 2400, AFTER = 500, BACK = 500 };
 
 #define NOWHERE "redis://127.0.0.1:1"
 
@@ -429,7 +429,7 @@ static void a_process_that_dies_is_waited_out(void **state) {
  * it. */
 static void a_process_that_is_paused_while_it_goes_over(void **state) {
     (void)state;
-    for (int ms = 0; ms < 1200; ms += 300) {
+    for (int ms = 0; ms < 1200; ms += 600) {
         hf_test_peer *peer = peer_of_both();
         hf_lock *mine = job_of(open_both());
         is_granted(hf_test_peer_ask(peer, "acquire 0 20000"));

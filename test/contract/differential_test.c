@@ -416,7 +416,7 @@ static void postgres_answers_as_memory_does(const family *f) {
 static void mariadb_answers_as_memory_does(const family *f) {
     char uri[256];
     hf_test_mariadb_borrow(uri, sizeof uri);
-    answers_to_scripts(FEWER, f, "mariadb", uri, false);
+    answers_to_scripts(FEWER / 2, f, "mariadb", uri, false);
     hf_test_give_back();
 }
 

@@ -8,6 +8,7 @@
 #define HF_TABLES_TIED_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "form.h"
 #include "session.h"
@@ -36,7 +37,7 @@ typedef struct hf_tied {
 
     hf_session *session; /* that holds them; NULL: none, or none any more */
     int64_t id;          /* the server's number of it                     */
-    int idle_s;          /* after which the server may end it             */
+    atomic_int idle_s;   /* after which the server may end it; read by any */
     hf_tied_hold *holds;
     bool straight; /* no pooler was found between us and the server */
 

@@ -432,8 +432,6 @@ static int go_out(hf_escalate *w, hf_passage *p, hf_time by, hf_error *err) {
 /* ------------------------------------------------------------------------ */
 
 static int step(hf_escalate *w, hf_passage *p, hf_time by, hf_error *err) {
-    if (p->phase != HF_OUTSIDE && hf__now() >= p->until)
-        fall_out(p);
     switch (p->phase) {
     case HF_OUTSIDE:
         return go_in(w, p, by, err);
@@ -449,9 +447,13 @@ static int step(hf_escalate *w, hf_passage *p, hf_time by, hf_error *err) {
 
 int hf__advance(hf_escalate *w, hf_passage *p, hf_time by, hf_error *err) {
     for (int i = 0; i < STEPS; i++) {
-        hf_phase was = p->phase;
-        int rc = step(w, p, by, err);
+        hf_phase was;
+        int rc;
 
+        if (p->phase != HF_OUTSIDE && hf__now() >= p->until)
+            fall_out(p);
+        was = p->phase;
+        rc = step(w, p, by, err);
         if (rc != HF_OK)
             return rc;
         if (was == HF_ACTIVE && p->phase == was && hf__now() < p->until)

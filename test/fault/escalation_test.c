@@ -254,6 +254,15 @@ static void a_free_lock_is_taken_in_the_second_store(void **state) {
     assert_false(is_taken_in(second));
 }
 
+/* Between two questions to a store in trouble lies more than a permission. */
+static void a_short_permission_does_not_keep_it_from_going_over(void **state) {
+    (void)state;
+    hf_escalate_options escalate = {.size = sizeof escalate,
+                                    .permission_ms = 200};
+    hf_lock *mine = job_of(open_with(NOWHERE, second, &escalate));
+    hf_expect(HF_OK, hf_lock_acquire(mine, HF_TEST_LONG, ERR));
+}
+
 static void who_comes_later_finds_it_there(void **state) {
     (void)state;
     hf_lock *mine = job_of(open_both());
@@ -482,6 +491,8 @@ static const struct CMUnitTest tests[] = {
                it_goes_back_to_a_first_store_that_comes_back_empty, without),
     HF_TEST_IN(with_two_stores, a_free_lock_is_taken_in_the_second_store,
                without),
+    HF_TEST_IN(with_two_stores,
+               a_short_permission_does_not_keep_it_from_going_over, without),
     HF_TEST_IN(with_two_stores, who_comes_later_finds_it_there, without),
     HF_TEST_IN(with_two_stores, readers_and_their_writer_go_over_together,
                without),

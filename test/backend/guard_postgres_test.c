@@ -118,12 +118,9 @@ static void borrow(void) {
 
 /* Twice, as it may be. */
 static void install(void **state) {
-    char create[96];
     (void)state;
     borrow();
-    snprintf(create, sizeof create, "CREATE SCHEMA %s", schema);
     PGconn *conn = open_db();
-    hf_fenced_expect(&db, conn, HF_OK, create);
     hf_fenced_expect(&db, conn, HF_OK,
                      "CREATE TABLE entry (id bigserial, token bigint)");
     for (int i = 0; i < 2; i++)

@@ -25,16 +25,17 @@ typedef struct hf_contract {
     /* Where stores may differ; zero is what most do. */
     const char *const *refused; /* names that its keys cannot have, NULL at
                                    the end                                 */
-    bool shares_token;  /* a READ beside its own WRITE has the WRITE's     */
-    bool moves_token;   /* while nobody holds, the last token may be named
+    bool shares_token;    /* a READ beside its own WRITE has the WRITE's     */
+    bool moves_token;     /* while nobody holds, the last token may be named
                            higher than it was, if below any to come        */
-    bool small_numbers; /* a semaphore counts no further than INT_MAX      */
-    bool polls;         /* nobody is woken: who waits asks often           */
-    bool curt;          /* its list knows not everything of a holder       */
-    bool bundled;       /* force takes all that the holder's client holds  */
-    size_t name_max;    /* bytes in a name; 0: HF_NAME_MAX                 */
-    bool votes;         /* of several who ask at once, perhaps none gets it */
-    int session_ms;     /* whoever is killed is noticed only then, and nobody
+    bool small_numbers;   /* a semaphore counts no further than INT_MAX      */
+    bool polls;           /* nobody is woken: who waits asks often           */
+    bool curt;            /* its list knows not everything of a holder       */
+    bool bundled;         /* force takes all that the holder's client holds  */
+    size_t name_max;      /* bytes in a name; 0: HF_NAME_MAX                 */
+    bool few_connections; /* threads wait for one to ask                   */
+    bool votes;           /* of several who ask at once, perhaps none gets it */
+    int session_ms;       /* whoever is killed is noticed only then, and nobody
                            believes in a hold for longer unless it is renewed;
                            0: leases are all there is                      */
 } hf_contract;

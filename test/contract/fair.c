@@ -82,12 +82,14 @@ void waiters_of_several_clients_enter_in_the_order_they_came(void **state) {
     stand_in_order(locks[0], locks, CLIENTS, N);
 }
 
-/* Where a session of seconds is kept beside them, it needs a turn in time. */
+/* Where a session of seconds is kept beside them, it needs a turn in time; and
+ * where every question waits for one of few connections, so do they. */
 void hundreds_of_threads_get_through_a_fair_lock_in_order(void **state) {
     (void)state;
     hf_lock *lock = fair_of_a_new_client();
-    stand_in_order(lock, &lock, 1,
-                   hf_contract_under_test.session_ms ? CROWD / 4 : CROWD);
+    bool fewer = hf_contract_under_test.session_ms != 0 ||
+                 hf_contract_under_test.few_connections;
+    stand_in_order(lock, &lock, 1, fewer ? CROWD / 4 : CROWD);
 }
 
 /* ---- out of the line --------------------------------------------------- */

@@ -10,6 +10,7 @@ const hf_contract hf_contract_under_test = {
     .store = "mariadb",
     .fresh = hf_test_mariadb_borrow,
     .discard = hf_test_give_back,
+    .few_connections = true,
 };
 
 #define EVERYTHING(X)                                                          \

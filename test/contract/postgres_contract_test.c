@@ -10,6 +10,7 @@ const hf_contract hf_contract_under_test = {
     .store = "postgresql",
     .fresh = hf_test_postgres_borrow,
     .discard = hf_test_give_back,
+    .few_connections = true,
 };
 
 #define EVERYTHING(X)                                                          \

@@ -318,7 +318,7 @@ static bool random_value(evolution *e) {
 /* All at the beginning: a majority does not trust servers that have just
  * started, because they may have forgotten something. */
 static bool start_servers(evolution *e) {
-    char name[16];
+    char name[24];
     if (!demo_server_start(&e->one, e->demo, "one", NULL) ||
         !demo_server_start(&e->copy, e->demo, "copy", &e->one))
         return false;

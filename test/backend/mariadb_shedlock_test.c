@@ -36,7 +36,7 @@ static void two_with_one_zone_agree(void **state) {
     static const char *const zones[] = {"", "&hf_zone=%2B05:00",
                                         "&hf_zone=-11:30"};
     for (int i = 0; i < 3; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "x%d", i);
         hf_lock *a = hf_test_lock(open_with(zones[i]), name, NULL),
                 *b = hf_test_lock(open_with(zones[i]), name, NULL);

@@ -8,10 +8,10 @@
 #   primitives   (lock, semaphore, latch, multi) know claims and the core, but
 #                no store
 #   stores       know backend.h and the claim, but no part of the core above
-#                them, and not each other; table, trace and fault are the
-#                exceptions that hold stores.  What several stores share is a
-#                folder of its own: line (zookeeper, etcd), net (redis, etcd,
-#                mariadb), tables (postgres, mariadb)
+#                them, and not each other; table, trace, fault and escalate
+#                are the exceptions that hold stores.  What several stores share
+#                is a folder of its own: line (zookeeper, etcd), net (redis,
+#                etcd, mariadb), tables (postgres, mariadb)
 #   guard        needs no client, and knows none
 #   claim        knows only the public headers
 #
@@ -50,6 +50,8 @@ src/backend/tables/*     allow  src/backend/tables/*
 src/backend/postgres/*   allow  src/backend/tables/*
 src/backend/mariadb/*    allow  src/backend/tables/*
 src/backend/mariadb/*    allow  src/backend/net/*
+src/backend/escalate/*   allow  src/backend/escalate/*
+src/backend/escalate/*   allow  src/backend/table.h
 src/backend/*/*          deny   src/backend/*
 src/backend/*            deny   src/backend/redis/*
 src/backend/*            deny   src/backend/sqlite/*
@@ -60,6 +62,7 @@ src/backend/*            deny   src/backend/net/*
 src/backend/*            deny   src/backend/postgres/*
 src/backend/*            deny   src/backend/mariadb/*
 src/backend/*            deny   src/backend/tables/*
+src/backend/*            deny   src/backend/escalate/*
 src/backend/memory.c     deny   src/backend/*
 src/lock.*               deny   src/backend/*
 src/semaphore.*          deny   src/backend/*
@@ -141,13 +144,14 @@ self_test() {
     mkdir -p include/holdfast src/backend/sqlite src/backend/redis cli \
         src/backend/line src/backend/net src/backend/zookeeper \
         src/backend/etcd src/backend/tables src/backend/postgres \
-        src/backend/mariadb
+        src/backend/mariadb src/backend/escalate
     touch include/holdfast.h src/claim.h src/client.h src/lock.h cli/options.h \
         src/waiters.h src/keeper.h src/world.h src/backend/table.h \
         src/backend/redis/conn.h src/backend/sqlite/wake.h \
         src/backend/line/port.h src/backend/net/tls.h \
         src/backend/zookeeper/handle.h src/backend/etcd/link.h \
-        src/backend/tables/database.h src/backend/postgres/pool.h
+        src/backend/tables/database.h src/backend/postgres/pool.h \
+        src/backend/escalate/escalate.h
     echo '#include "../holdfast.h"' >include/holdfast/backend.h
     printf '#include <holdfast.h>\n#include "options.h"\n' >cli/main.c
     printf '#include "claim.h"\n#include "client.h"\n' >src/lock.c
@@ -158,6 +162,8 @@ self_test() {
         >src/backend/etcd/etcd.c
     printf '#include "pool.h"\n#include "../tables/database.h"\n' \
         >src/backend/postgres/postgres.c
+    printf '#include "escalate.h"\n#include "../table.h"\n' \
+        >src/backend/escalate/move.c
     check || { echo "self-test: the right tree was refused" && exit 1; }
 
     while read -r file header; do
@@ -195,6 +201,11 @@ src/backend/sqlite/sqlite.c ../tables/database.h
 src/backend/tables/tables.c ../postgres/pool.h
 src/backend/mariadb/mariadb.c ../postgres/pool.h
 src/backend/postgres/postgres.c ../sqlite/wake.h
+src/backend/escalate/move.c ../redis/conn.h
+src/backend/escalate/move.c ../../keeper.h
+src/backend/memory.c escalate/escalate.h
+src/backend/table.c escalate/escalate.h
+src/backend/redis/redis.c ../escalate/escalate.h
 include/holdfast.h ../src/claim.h
 WRONG
     echo "self-test: every wrong include was found"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * escalate_move.c - from epoch to epoch, with what is held.
+ * move.c - from epoch to epoch, with what is held.
  *
  * The order is the promise.  A hold takes the lock of the other store while it
  * is a hold of this epoch, so nobody of the next epoch can have it.  Then it
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../err.h"
+#include "../../err.h"
 #include "escalate.h"
 
 enum {

@@ -28,16 +28,17 @@
 #ifndef HF_ESCALATE_H
 #define HF_ESCALATE_H
 
-#include "../../include/holdfast/backend.h"
-#include "../world.h"
-#include "table.h"
+#include "../../../include/holdfast/backend.h"
+#include "../../world.h"
+#include "../table.h"
 
 enum {
     HF_SIDE_FIRST,
     HF_SIDE_SECOND,
     HF_SIDES,
-    HF_PASSAGES = 256,   /* buckets */
-    HF_GATE_TEXT = 24,   /* what is put behind a name                      */
+    HF_PASSAGES = 256,      /* buckets */
+    HF_TWIN_LEAVE_MS = 200, /* for what may as well be left to its lease */
+    HF_GATE_TEXT = 24,      /* what is put behind a name                      */
     HF_TOKEN_BITS = 51,  /* µs since 1970 until 2041                       */
     HF_LAST_EPOCH = 4095 /* a token stays below 2^63                       */
 };
@@ -128,19 +129,68 @@ struct hf_escalate {
     hf_passage *passages[HF_PASSAGES];
 };
 
-/* ---- escalate.c -------------------------------------------------------- */
-
-/* The store, opened if it was not to be had so far.  HF_EDOWN and so on. */
-int hf__side_open(hf_side *side, hf_backend **ret, hf_time by, hf_error *err);
+static inline hf_escalate *hf__whole_of(hf_backend *be) {
+    return (hf_escalate *)be;
+}
 
 static inline hf_side *hf__side_of(hf_escalate *w, uint64_t epoch) {
     return &w->side[epoch & 1];
 }
 
+/* ---- sides.c ----------------------------------------------------------- */
+
+/* Set up, but not opened.  To be freed also when that failed. */
+int hf__side_init(hf_side *side, hf_escalate *w, const hf_uri *uri,
+                  hf_error *err);
+
+/* Closes the store; forked: and leaves the memory as it is. */
+void hf__side_free(hf_side *side, bool forked);
+
+/* The store, opened if it was not to be had so far.  HF_EDOWN and so on. */
+int hf__side_open(hf_side *side, hf_backend **ret, hf_time by, hf_error *err);
+
+/* Its address, without secrets; lives as long as the side. */
+const char *hf__side_where(hf_side *side);
+
+/* The side's name as the core knows it: `name` itself, or written into buf. */
+const char *hf__side_outer_name(const hf_side *side, const char *name,
+                                char *buf, size_t size);
+
+/* ---- passage.c: passages, and the turn --------------------------------- */
+
+/* The name's, to be put back.  HF_ENAME: too long to change stores. */
+int hf__passage_of(hf_escalate *w, hf_passage **ret, const char *name,
+                   hf_error *err);
+
+/* The same, however long.  NULL: there is none, or (make) no memory. */
+hf_passage *hf__passage_find(hf_escalate *w, const char *name, bool make);
+void hf__passage_put(hf_escalate *w, hf_passage *p);
+
+/* When nobody can find it any more; its gate and twins are the caller's. */
+void hf__passage_free(hf_passage *p);
+
+/* hf__advance on our turn, and tells the news.  HF_EDOWN: it did not come. */
+int hf__pass(hf_escalate *w, hf_passage *p, hf_time by, hf_error *err);
+
+/* ---- twins.c ----------------------------------------------------------- */
+
+/* The owner's; NULL: it has none.  Passage mu. */
+hf_twin *hf__twin_of(const hf_passage *p, uint64_t owner);
+
+/* The owner's, made if it has none; NULL: no memory.  Passage mu. */
+hf_twin *hf__twin_make(hf_passage *p, uint64_t owner);
+
+/* Forgets the owner's, if it has one.  Passage mu. */
+void hf__twin_free(hf_passage *p, uint64_t owner);
+
 /* Until when the hold may be believed in; 0: not any more.  Passage mu. */
 hf_time hf__twin_until(const hf_passage *p, const hf_twin *t);
 
-/* The core's claim as the side is asked for it. */
+/* That, as c->session_ms from `began`.  HF_ELOST: not any more.  Passage mu. */
+int hf__twin_tell(const hf_passage *p, const hf_twin *t, hf_claim *c,
+                  hf_time began);
+
+/* The core's claim as the side is asked for it.  Passage mu. */
 hf_claim hf__twin_claim(const hf_passage *p, const hf_twin *t, int side,
                         const hf_claim *asked);
 
@@ -151,7 +201,25 @@ void hf__twin_stands(hf_twin *t, int side, hf_time asked, const hf_claim *c);
 void hf__twin_leave(hf_escalate *w, hf_passage *p, uint64_t owner, int side,
                     hf_time by);
 
-/* ---- escalate_gate.c: what stands in the second store ------------------ */
+/* ---- attempt.c, renew.c, release.c: verbs, as backend.h has them ------- */
+
+/* HF_BUSY, or HF_EDOWN for who does not wait, also while the name moves. */
+int hf__escalate_attempt(hf_backend *be, hf_claim *c, bool waits, hf_time by,
+                         hf_error *err);
+
+/* In the store where the name lives; attempts follow it to the other. */
+int hf__escalate_watch(hf_backend *be, const hf_claim *c, bool on, hf_time by,
+                       hf_error *err);
+
+/* Permissions, too, and with them goes who has to move. */
+int hf__escalate_renew(hf_backend *be, hf_claim *const *claims, size_t n,
+                       hf_time by, hf_error *err);
+
+/* The store in which the name lives, or will, has the word. */
+int hf__escalate_release(hf_backend *be, hf_claim *c, hf_how how,
+                         const char *whose, hf_time by, hf_error *err);
+
+/* ---- gate.c: what stands in the second store --------------------------- */
 
 /* 1, 0, or an error. */
 int hf__gate_is_closed(hf_escalate *w, const hf_passage *p, uint64_t epoch,
@@ -183,7 +251,7 @@ void hf__gate_not_well(hf_escalate *w, const hf_passage *p, hf_time by);
 /* NAME~WHAT.EPOCH, to be freed; NULL without memory. */
 char *hf__gate_text(const char *name, const char *what, uint64_t epoch);
 
-/* ---- escalate_move.c --------------------------------------------------- */
+/* ---- move.c ------------------------------------------------------------ */
 
 /* As far as it goes until `by`.  HF_OK: active, with a permission that is good
  * for a while.  HF_BUSY: on the way.  Else what is wrong with the second

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * escalate_gate.c - epochs and permissions, as the second store keeps them.
+ * gate.c - epochs and permissions, as the second store keeps them.
  *
  * Everything here may be repeated: a flag is set once however often it is
  * asked for, a permission is leased to an owner who gets the same one again,
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../err.h"
+#include "../../err.h"
 #include "escalate.h"
 
 enum { LEAST_MS = 100, DRAIN_LEASE_MS = 1000 };

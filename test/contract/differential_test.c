@@ -408,14 +408,14 @@ static void etcd_answers_as_memory_does(const family *f) {
 /* Each script is hundreds of transactions. */
 static void postgres_answers_as_memory_does(const family *f) {
     char uri[256];
-    hf_test_postgres_borrow(uri, sizeof uri);
+    hf_test_postgres_borrow_patiently(uri, sizeof uri);
     answers_to_scripts(FEWER / 3, f, "postgresql", uri, false);
     hf_test_give_back();
 }
 
 static void mariadb_answers_as_memory_does(const family *f) {
     char uri[256];
-    hf_test_mariadb_borrow(uri, sizeof uri);
+    hf_test_mariadb_borrow_patiently(uri, sizeof uri);
     answers_to_scripts(FEWER / 2, f, "mariadb", uri, false);
     hf_test_give_back();
 }

@@ -8,7 +8,7 @@
 
 const hf_contract hf_contract_under_test = {
     .store = "mariadb",
-    .fresh = hf_test_mariadb_borrow,
+    .fresh = hf_test_mariadb_borrow_patiently,
     .discard = hf_test_give_back,
 };
 

@@ -12,7 +12,7 @@
 static void fresh(char *uri, size_t size) {
     hf_test_mariadb_borrow(uri, size);
     size_t n = strlen(uri);
-    snprintf(uri + n, size - n, "?hf_lease=session");
+    snprintf(uri + n, size - n, "?hf_lease=session&hf_timeout=10s");
 }
 
 const hf_contract hf_contract_under_test = {

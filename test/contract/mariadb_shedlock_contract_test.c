@@ -22,7 +22,7 @@ static void fresh(char *uri, size_t size) {
             "locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name)) CHARACTER "
             "SET utf8mb4"),
         "");
-    snprintf(uri + n, size - n, "?hf_compat=shedlock");
+    snprintf(uri + n, size - n, "?hf_compat=shedlock&hf_timeout=10s");
 }
 
 const hf_contract hf_contract_under_test = {

@@ -15,8 +15,8 @@ static void fresh(char *uri, size_t size) {
     at = strstr(uri, "?hf_schema=");
     assert_non_null(at);
     snprintf(schema, sizeof schema, "%s", at + strlen("?hf_schema="));
-    snprintf(at, size - (size_t)(at - uri), "?hf_schema=%s&hf_lease=session",
-             schema);
+    snprintf(at, size - (size_t)(at - uri),
+             "?hf_schema=%s&hf_lease=session&hf_timeout=10s", schema);
 }
 
 const hf_contract hf_contract_under_test = {

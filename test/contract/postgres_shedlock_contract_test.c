@@ -16,7 +16,7 @@ static void fresh(char *uri, size_t size) {
     assert_non_null(at);
     snprintf(schema, sizeof schema, "%s", at + strlen("?hf_schema="));
     snprintf(at, size - (size_t)(at - uri),
-             "?hf_compat=shedlock&hf_table=shed_%s", schema);
+             "?hf_compat=shedlock&hf_timeout=10s&hf_table=shed_%s", schema);
 }
 
 const hf_contract hf_contract_under_test = {

@@ -181,7 +181,7 @@ static void tokens_grow_across_crashes_of_a_careless_server(void **state) {
     (void)state;
     uint64_t last = 0;
     for (int i = 0; i < 3; i++) {
-        hf_lock *a = lock_in(direct, 30000);
+        hf_lock *a = lock_in(direct, 3000);
         hf_lock *s = hf_test_lock(client_of(direct, 1000), "s",
                                   HF_LOCK_WITH(.kind = HF_WRITE));
         for (int j = 0; j < 50; j++) {

@@ -106,8 +106,8 @@ static void write_text(const char *path, const char *text) {
 
 /* What must be the same when it is made and when it runs. */
 static void add_sizes(hf_test_args *a) {
-    hf_test_arg(a, "--innodb-log-file-size=4M");
-    hf_test_arg(a, "--innodb-buffer-pool-size=16M");
+    hf_test_arg(a, "--innodb-log-file-size=16M");
+    hf_test_arg(a, "--innodb-buffer-pool-size=32M");
     hf_test_arg(a, "--innodb-undo-tablespaces=0");
     hf_test_arg(a, "--innodb-fast-shutdown=0");
 }
@@ -405,6 +405,11 @@ void hf_test_mariadb_borrow(char *uri, size_t size) {
         hf_test_mariadb_ask(borrowed_port, "CREATE DATABASE %s", name), "");
     snprintf(database, sizeof database, "%s", name);
     snprintf(uri, size, "mariadb://app@127.0.0.1:%d/%s", borrowed_port, name);
+}
+
+void hf_test_mariadb_borrow_patiently(char *uri, size_t size) {
+    hf_test_mariadb_borrow(uri, size);
+    strncat(uri, "?hf_timeout=10s", size - strlen(uri) - 1);
 }
 
 int hf_test_mariadb_borrowed_port(void) {

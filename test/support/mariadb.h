@@ -60,6 +60,10 @@ const char *hf_test_mariadb_missing(void);
 /* A database that nobody else uses, on a server that many tests share. */
 extern const hf_test_sort hf_test_mariadb_sort;
 void hf_test_mariadb_borrow(char *uri, size_t size);
+
+/* Its clients wait for an answer for long: on a machine that has no time for
+ * the server, what they ask for is not in doubt. */
+void hf_test_mariadb_borrow_patiently(char *uri, size_t size);
 int hf_test_mariadb_borrowed_port(void);
 
 #endif

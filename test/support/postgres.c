@@ -501,6 +501,11 @@ void hf_test_postgres_borrow(char *uri, size_t size) {
     warm(uri);
 }
 
+void hf_test_postgres_borrow_patiently(char *uri, size_t size) {
+    hf_test_postgres_borrow(uri, size);
+    strncat(uri, "&hf_timeout=10s", size - strlen(uri) - 1);
+}
+
 static void *start_set(hf_test_set *ret) {
     hf_test_postgres *pg = launch(NULL);
     snprintf(ret->uri, sizeof ret->uri, "%s", pg->uri);

@@ -67,4 +67,8 @@ const char *hf_test_pgbouncer_uri(const hf_test_pgbouncer *b);
 extern const hf_test_sort hf_test_postgres_sort;
 void hf_test_postgres_borrow(char *uri, size_t size);
 
+/* Its clients wait for an answer for long: on a machine that has no time for
+ * the server, what they ask for is not in doubt. */
+void hf_test_postgres_borrow_patiently(char *uri, size_t size);
+
 #endif

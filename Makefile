@@ -25,8 +25,10 @@ demo: ##        show what it does, in ten seconds
 # sanitizers; with the thread sanitizer, for what has threads.  A contract that
 # would lead a sanitizer through code it has seen is left to the first lane:
 # Redis as others arrange it, and for threads one store of each two that have
-# their verbs in common.  Their own tests, and their faults, run in all lanes.
+# their verbs in common.  Their own tests, and their faults, run in all lanes;
+# locks that go over do so to one store only.
 arranged = redis_(sentinel|cluster)
+elsewhere = escalation_to_.*_test
 test: ##        test everything, three times: plain, asan+ubsan, tsan
 	@tools/setup.sh test
 	@echo "== tests, release build"
@@ -38,13 +40,13 @@ test: ##        test everything, three times: plain, asan+ubsan, tsan
 	@$(cmake) -B $(BUILD)/asan -DHF_TESTS=ON -DHF_SANITIZE=address
 	@ninja -C $(BUILD)/asan --quiet -j$(JOBS)
 	@$(ctest) $(BUILD)/asan -LE 'fuzz|check' \
-		-E '^$(arranged)_(kinds_)?contract_test\.'
+		-E '^($(arranged)_(kinds_)?contract_test|$(elsewhere))\.'
 	@tools/skips.sh $(BUILD)/asan
 	@echo "== tests, thread sanitizer"
 	@$(cmake) -B $(BUILD)/tsan -DHF_TESTS=ON -DHF_SANITIZE=thread
 	@ninja -C $(BUILD)/tsan --quiet -j$(JOBS)
 	@$(ctest) $(BUILD)/tsan -L 'unit|contract|backend|fault' \
-		-E '^($(arranged)|zookeeper|mariadb)_(kinds_)?contract_test\.'
+		-E '^(($(arranged)|zookeeper|mariadb|.*_(session|shedlock))_(kinds_)?contract_test|$(elsewhere))\.'
 	@tools/skips.sh $(BUILD)/tsan
 
 # Redisson 3 and 4, redis-py and Node's redlock are fetched for it; what cannot

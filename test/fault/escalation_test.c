@@ -20,7 +20,7 @@
 #include <string.h>
 
 /* On a machine with little time for us a lease must bear some waiting. */
-enum { LEASE = 10000, PERMISSION = 2400, AFTER = 500, BACK = 500 };
+enum { LEASE = 12000, PERMISSION = 3600, AFTER = 500, BACK = 500 };
 
 #define NOWHERE "redis://127.0.0.1:1"
 
@@ -81,7 +81,7 @@ static hf_client *open_with(const char *uri, const char *to,
     hf_client *client;
     hf_expect(HF_OK, hf_escalate_to(
                          &client, uri, to,
-                         HF_CLIENT_WITH(.lease_ms = LEASE, .timeout_ms = 1000),
+                         HF_CLIENT_WITH(.lease_ms = LEASE, .timeout_ms = 1500),
                          escalate, ERR));
     return hf_test_adopt(client);
 }

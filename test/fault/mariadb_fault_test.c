@@ -627,7 +627,9 @@ static void two_hundred_clients_never_exceed_a_limit(void **state) {
     for (int i = 0; i < CROWD; i++) {
         all[i] = (taker){.inside = &inside, .most = &most};
         hf_expect(HF_OK, hf_open(&all[i].client, direct,
-                                 HF_CLIENT_WITH(.timeout_ms = 10000), ERR));
+                                 HF_CLIENT_WITH(.timeout_ms = 30000,
+                                                .patience_ms = 60000),
+                                 ERR));
     }
     for (int i = 0; i < CROWD; i++)
         pthread_create(&all[i].thread, NULL, take_one, &all[i]);

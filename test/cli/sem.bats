@@ -88,7 +88,7 @@ load ../support/redis
 
 @test "sem: --ttl lets it vanish" {
     on_store
-    "$HOLDFAST" sem set --ttl 300ms api 1
+    "$HOLDFAST" sem set --ttl 3s api 1
     [ "$("$HOLDFAST" sem count api)" = 1 ]
     vanished() { [ "$("$HOLDFAST" sem count api)" = 0 ]; }
     await vanished

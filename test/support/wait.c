@@ -43,12 +43,19 @@ static long sleeps(pid_t tid) {
     return asleep ? times : 0;
 }
 
+/* Sanitizers make everybody stop for longer on his way. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+enum { CALM_MS = 6 };
+#else
+enum { CALM_MS = 2 };
+#endif
+
 bool hf_test_asleep(pid_t tid) {
     long before = tid != 0 ? sleeps(tid) : 0;
     if (before == 0)
         return false;
-    hf_test_breathe();
-    hf_test_breathe();
+    for (int i = 0; i < CALM_MS; i++)
+        hf_test_breathe();
     return sleeps(tid) == before;
 }
 

@@ -606,10 +606,9 @@ static void *take_one(void *arg) {
     hf_lock *lock = NULL;
     t->result = hf_lock_new(&lock, t->client, "sem",
                             HF_LOCK_WITH(.kind = HF_PERMIT), NULL);
-    for (int i = 0; i < 2 && t->result == HF_OK; i++) {
+    if (t->result == HF_OK)
         t->result = hf_lock_acquire(lock, 2 * HF_TEST_LONG, NULL);
-        if (t->result != HF_OK)
-            break;
+    if (t->result == HF_OK) {
         int now = atomic_fetch_add(t->inside, 1) + 1, most;
         while ((most = atomic_load(t->most)) < now &&
                !atomic_compare_exchange_weak(t->most, &most, now))

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * checker.h - was everything as promised?  Looks at a history afterwards.
+ *
+ * A *definite hold* lasts from the answer that granted it to the first of: its
+ * release was asked for, its `until`, its holder was told of loss.  A *possible
+ * hold* lasts from the ask to the later of: the answer of its release, its
+ * `until`.  A call without a known outcome makes possible holds only.
+ *
+ * Everything is one sweep over ends of intervals: names, tokens and claims are
+ * unique, so that nothing has to be searched for. */
+#ifndef HF_PROOF_CHECKER_H
+#define HF_PROOF_CHECKER_H
+
+#include "history.h"
+
+#include <stdio.h>
+
+/* The invariants.  ID, what a report calls it. */
+#define HF_INVARIANTS(X)                                                       \
+    X(EXCLUSION, "no two definite holds meet")                                 \
+    X(TOKENS, "tokens grow with every grant")                                  \
+    X(FENCE, "a fenced resource takes writes in the order of tokens")          \
+    X(OWNER, "only the owner releases")                                        \
+    X(READERS, "no writer beside a writer or a reader")                        \
+    X(PERMITS, "never more permits than there are")                            \
+    X(LATCH, "no latch opens early, and none stays shut")                      \
+    X(FAIRNESS, "nobody overtakes in a fair line")                             \
+    X(TOLD, "loss is told before the next definite hold")                      \
+    X(HELD, "nobody is told that it holds after the end of its lease")         \
+    X(HANDOFF, "nobody sleeps while the name is free")                         \
+    X(TIMELY, "a wait ends at its deadline")                                   \
+    X(CERTAIN, "a refusal took nothing")                                       \
+    X(LEFTOVERS, "nothing is left behind")
+
+typedef enum hf_invariant {
+#define X(id, text) HF_INV_##id,
+    HF_INVARIANTS(X)
+#undef X
+        HF_INV_N
+} hf_invariant;
+
+/* What was promised in this trial.  A store and a fault decide: see the table
+ * of docs/reliability.md. */
+typedef struct hf_promise {
+    bool waived[HF_INV_N]; /* counted, but no failure: only a token helps   */
+    int64_t idle_ns;  /* HANDOFF: a free name with a waiter, at most so long */
+    int64_t late_ns;  /* TIMELY: so long after the deadline                 */
+    int64_t haste_ns; /* FAIRNESS: who asked so much earlier stands before;
+                         ignored where the history has PLACED records       */
+    int permits;      /* PERMITS: of every semaphore, unless a SET says     */
+} hf_promise;
+
+typedef struct hf_finding {
+    uint64_t checked; /* how often it was looked at                        */
+    uint64_t broken;
+    int64_t worst; /* ns, where it has an extent: overlap, idle, late   */
+    size_t first;  /* of the records that broke it first: index into   */
+    size_t with;   /* the history, and the one it collided with        */
+    uint32_t name;
+} hf_finding;
+
+typedef struct hf_verdict {
+    hf_finding of[HF_INV_N];
+    uint64_t grants, refusals, timeouts, doubts, losses, deaths, pauses, faults;
+    int64_t longest_wait, span; /* ns */
+} hf_verdict;
+
+/* Sorts the history and judges it.  HF_OK, or HF_ENOMEM; what was broken is in
+ * the verdict. */
+int hf_check(hf_history *h, const hf_promise *promise, hf_verdict *ret);
+
+/* Is anything broken that was not waived? */
+bool hf_verdict_bad(const hf_verdict *v, const hf_promise *promise);
+
+/* "exclusion", "no two definite holds meet" */
+const char *hf_invariant_name(hf_invariant inv);
+const char *hf_invariant_text(hf_invariant inv);
+
+/* The verdict as a table, and for each broken invariant a few seconds of
+ * timeline as text around the first violation. */
+void hf_verdict_print(FILE *out, const hf_verdict *v, const hf_promise *promise,
+                      const hf_history *h);
+
+/* A picture of what happened to `name` around record `at`: SVG. */
+int hf_picture(FILE *out, const hf_history *h, uint32_t name, size_t at,
+               int64_t span_ns);
+
+#endif

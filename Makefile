@@ -7,7 +7,6 @@ JOBS      ?= $(shell nproc)
 TEST_JOBS ?= 6
 
 cmake = cmake -G Ninja -S . --log-level=NOTICE -DCMAKE_INSTALL_PREFIX=$(PREFIX)
-ctest = ctest --output-on-failure --no-tests=error -j$(TEST_JOBS) --test-dir
 
 .PHONY: all demo test interop models bench scale install setup check format clean help
 
@@ -22,32 +21,28 @@ demo: ##        show what it does, in ten seconds
 	@$(BUILD)/holdfast demo
 
 # Three lanes: as released; with the address and undefined-behaviour
-# sanitizers; with the thread sanitizer, for what has threads.  A contract that
-# would lead a sanitizer through code it has seen is left to the first lane:
-# Redis as others arrange it, and for threads one store of each two that have
-# their verbs in common.  Their own tests, and their faults, run in all lanes;
-# locks that go over do so to one store only.
-arranged = redis_(sentinel|cluster)
-elsewhere = escalation_to_.*_test
+# sanitizers; with the thread sanitizer, for what has threads.  What would lead a
+# sanitizer through code it has seen is left to the first lane: strangers' locks,
+# Redis as others arrange it, and of two stores that have their verbs in common
+# one.  Their own tests, and their faults, run in all lanes; locks that go over
+# do so to one store only.
+seen = ^((redis_(sentinel|cluster)|zookeeper|mariadb|.*_(session|shedlock))_(kinds_)?contract_test|escalation_to_.*_test)\.
 test: ##        test everything, three times: plain, asan+ubsan, tsan
 	@tools/setup.sh test
 	@echo "== tests, release build"
 	@$(cmake) -B $(BUILD) -DHF_TESTS=ON -DHF_WERROR=ON
 	@ninja -C $(BUILD) --quiet -j$(JOBS)
-	@$(ctest) $(BUILD)
-	@tools/skips.sh $(BUILD)
+	@tools/lane.sh $(BUILD) $(TEST_JOBS)
 	@echo "== tests, address and undefined sanitizers"
 	@$(cmake) -B $(BUILD)/asan -DHF_TESTS=ON -DHF_SANITIZE=address
 	@ninja -C $(BUILD)/asan --quiet -j$(JOBS)
-	@$(ctest) $(BUILD)/asan -LE 'fuzz|check' \
-		-E '^($(arranged)_(kinds_)?contract_test|$(elsewhere))\.'
-	@tools/skips.sh $(BUILD)/asan
+	@tools/lane.sh $(BUILD)/asan $(TEST_JOBS) \
+		-L 'unit|contract|backend|fault|cli' -E '$(seen)'
 	@echo "== tests, thread sanitizer"
 	@$(cmake) -B $(BUILD)/tsan -DHF_TESTS=ON -DHF_SANITIZE=thread
 	@ninja -C $(BUILD)/tsan --quiet -j$(JOBS)
-	@$(ctest) $(BUILD)/tsan -L 'unit|contract|backend|fault' \
-		-E '^(($(arranged)|zookeeper|mariadb|.*_(session|shedlock))_(kinds_)?contract_test|$(elsewhere))\.'
-	@tools/skips.sh $(BUILD)/tsan
+	@tools/lane.sh $(BUILD)/tsan $(TEST_JOBS) \
+		-L 'unit|contract|backend|fault' -E '$(seen)'
 
 # Redisson 3 and 4, redis-py and Node's redlock are fetched for it; what cannot
 # be fetched is skipped.
@@ -55,8 +50,7 @@ interop: ##     test with the real Redisson, Curator and others alone
 	@tools/setup.sh test
 	@$(cmake) -B $(BUILD) -DHF_TESTS=ON -DHF_WERROR=ON
 	@ninja -C $(BUILD) --quiet -j$(JOBS)
-	@$(ctest) $(BUILD) -L interop
-	@tools/skips.sh $(BUILD)
+	@tools/lane.sh $(BUILD) $(TEST_JOBS) -L interop
 
 models: ##      check the models; with ALL=1 the long searches too
 	@tools/setup.sh test

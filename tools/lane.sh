@@ -43,7 +43,12 @@ if [ "$(wc -l <"$failed")" -gt $most ]; then
     exit 1
 fi
 echo "== again, alone: $(echo "$names" | tr '\n' ' ')"
-cp "$log" "$build/Testing/Temporary/FirstTest.log"
-ctest --output-on-failure --test-dir "$build" -j1 --rerun-failed \
-    --repeat until-fail:3
-echo "$names" | sed 's/^/unsteady: failed once beside others, passed three times alone: /'
+cp "$failed" "$failed.first"
+cp "$log" "$log.first"
+for time in first second third; do
+    echo "-- the $time time"
+    cp "$failed.first" "$failed" # which is what ctest reads
+    ctest --output-on-failure --test-dir "$build" -j1 --rerun-failed
+done
+echo "$names" |
+    sed 's/^/unsteady: failed beside others, passed three times alone: /'

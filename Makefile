@@ -75,13 +75,13 @@ install: all ## install under PREFIX (/usr/local), below DESTDIR
 setup: ##       install what building needs, through apt
 	@tools/setup.sh build
 
-sources = $(shell find include src cli test bench -name '*.[ch]')
+sources = $(shell find include src cli test bench proof -name '*.[ch]')
 
 check: ##       includes, format, shell scripts
 	@tools/setup.sh check
 	tools/check-includes.sh
 	clang-format --dry-run --Werror $(sources)
-	shellcheck .ci/run $(shell find tools test bench models -name '*.sh')
+	shellcheck .ci/run $(shell find tools test bench models proof -name '*.sh')
 
 format: ##      let clang-format have its way
 	clang-format -i $(sources)

@@ -66,7 +66,7 @@ typedef struct hf_verdict {
     int64_t longest_wait, span; /* ns */
 } hf_verdict;
 
-/* Sorts the history and judges it.  HF_OK, or HF_ENOMEM; what was broken is in
+/* Sorts the history and judges it.  HF_OK, or HF_ENO_MEMORY; what was broken is in
  * the verdict. */
 int hf_check(hf_history *h, const hf_promise *promise, hf_verdict *ret);
 

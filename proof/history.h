@@ -78,9 +78,13 @@ int hf_recorder_open(hf_recorder **ret, const char *path, uint32_t process,
                      size_t most);
 void hf_recorder_close(hf_recorder *r);
 
-/* Adds a copy of *rec; `process` and, where it is 0, `at` are filled in.
+/* Adds a copy of *rec; `process` and `at` are filled in where they are 0.
+ * (The one that runs the trial names others: those whom it kills and pauses.)
  * From any thread; a full recorder counts what it had to leave out. */
 void hf_recorder_add(hf_recorder *r, const hf_record *rec);
+
+/* The clock of the records, and of the library: CLOCK_BOOTTIME, ns. */
+int64_t hf_recorder_now(void);
 
 /* ---- reading ----------------------------------------------------------- */
 
@@ -88,6 +92,7 @@ typedef struct hf_history {
     hf_record *records; /* by time; equal times in the order written       */
     size_t n;
     size_t left_out; /* records that did not fit: a history with a hole    */
+    size_t room;
 } hf_history;
 
 /* Adds what a file holds.  HF_EUSAGE: it is none of ours, is cut short or has
@@ -97,9 +102,10 @@ int hf_history_read(hf_history *h, const char *path, const char **why);
 /* The same from memory; also what the fuzzer feeds. */
 int hf_history_parse(hf_history *h, const void *bytes, size_t size,
                      const char **why);
-/* A record in memory: for the simulator, which needs no file. */
+/* A record in memory: for the simulator, which needs no file.  HF_EUSAGE: such
+ * a record cannot be. */
 int hf_history_add(hf_history *h, const hf_record *rec);
-void hf_history_sort(hf_history *h);
+int hf_history_sort(hf_history *h); /* HF_OK or HF_ENO_MEMORY */
 void hf_history_free(hf_history *h);
 
 #endif

@@ -7,6 +7,11 @@
  * hold* lasts from the ask to the later of: the answer of its release, its
  * `until`.  A call without a known outcome makes possible holds only.
  *
+ * Holds are renewed meanwhile, and what is known of that is what the library
+ * said when it was asked: a HELD record carries the `until` of its claim on to
+ * its `at` + `value`.  So a process that stops, or dies, holds definitely until
+ * the last moment that it was promised, and no longer.
+ *
  * Everything is one sweep over ends of intervals: names, tokens and claims are
  * unique, so that nothing has to be searched for. */
 #ifndef HF_PROOF_CHECKER_H

@@ -9,7 +9,25 @@
  *
  * Whoever does something asks (ASK), does it, and notes the answer (ANSWER).
  * An ASK without an ANSWER is a call whose process died, or whose end nobody
- * saw: its outcome is not known, and may be either. */
+ * saw: its outcome is not known, and may be either.
+ *
+ * Much may lie between something and its record: a pause, a death.  The moments
+ * are such that it proves less then, never something wrong:
+ *   ASK      noted before the call, ANSWER after it
+ *   until    of a grant: the clock, read before the lock is asked how much
+ *            remains, and that added.  Of an ASK: the clock and the wait
+ *   HELD     `at` is the clock, read before asking; and so is its `value`
+ *   LOST     with the token of what was lost, if it is known, so that it is not
+ *            taken for a later hold's
+ *   KILLED   noted before the signal is sent
+ *   PAUSED   noted when the process stands still (waitpid, WUNTRACED), RESUMED
+ *            before it is told to go on
+ *   FAULT    before it begins, HEALED when it is over
+ *   WRITE    inside the resource, so that records stand in the order of writes;
+ *            or with `value`, the resource's own number for it
+ * A process that was started again has another number.  Whoever ends without
+ * having been KILLED counts as alive: it must have released what it held, and
+ * have noted that. */
 #ifndef HF_PROOF_HISTORY_H
 #define HF_PROOF_HISTORY_H
 
@@ -26,7 +44,7 @@ typedef enum hf_saw {
     HF_SAW_PLACED,  /* the store gave the asker of `call` its place in the
                       line; only where the store is ours to look into      */
     HF_SAW_BORN,    /* the process began                                    */
-    HF_SAW_KILLED,  /* it was killed; written by who did it                 */
+    HF_SAW_KILLED,  /* it is killed; written by who does it                 */
     HF_SAW_PAUSED,  /* it was stopped                                       */
     HF_SAW_RESUMED, /* it goes on                                           */
     HF_SAW_FAULT,   /* a fault begins: `value` is its number (nemesis)      */
@@ -62,9 +80,11 @@ typedef struct hf_record {
     int32_t code;     /* of the answer                                     */
     int32_t permits;
     uint64_t token; /* of a grant or a write; 0: none                      */
-    int64_t until;  /* a grant: the library believes in it until then; an
-                       ACQUIRE's ASK: the caller waits until then          */
-    int64_t value;
+    int64_t until;  /* a grant: the library believes in it until then; 0:
+                       for ever.  ACQUIRE's and AWAIT's ASK: the caller waits
+                       until then; 0: for ever                             */
+    int64_t value;  /* what `saw` and `verb` say; ACQUIRE's ASK: a fixed
+                       lease in ns, 0: it is kept alive                    */
 } hf_record;
 
 _Static_assert(sizeof(hf_record) == 64, "a record is a line of the cache");

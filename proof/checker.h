@@ -4,8 +4,8 @@
  *
  * A *definite hold* lasts from the answer that granted it to the first of: its
  * release was asked for, its `until`, its holder was told of loss, it died.  A
- * *possible hold* lasts from the ask to the later of: the answer of its release, its
- * `until`.  A call without a known outcome makes possible holds only.
+ * *possible hold* lasts from the ask to the later of: the answer of its
+ * release, its `until`.  A call without a known outcome makes possible holds only.
  *
  * Holds are renewed meanwhile, and what is known of that is what the library
  * said when it was asked: a HELD record carries the `until` of its claim on to

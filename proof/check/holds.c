@@ -19,7 +19,8 @@ enum { LATE = 8 }; /* so many grants later loss may be told */
 
 typedef struct owner {
     trial *t;
-    hold *now; /* NULL: holds nothing */
+    hold *first; /* of all its holds     */
+    hold *now;   /* NULL: holds nothing  */
     int depth;
     bool alone;       /* all its calls come from one thread             */
     int64_t released; /* when its last release ended                    */
@@ -123,19 +124,19 @@ static void asks_release(owner *o, const call *c) {
 
 /* The hold that was lost: with luck the last, but it may be told late, of one
  * before. */
-static hold *lost_one(owner *o, hold *first, const hf_record *rec) {
+static hold *lost_one(owner *o, const hf_record *rec) {
     hold *h = o->t->holds + o->t->n_holds;
     if (rec->token == 0)
         return o->now;
-    for (int i = 0; i < LATE && h > first; i++)
+    for (int i = 0; i < LATE && h > o->first; i++)
         if ((--h)->token == rec->token)
             return h;
     return NULL;
 }
 
-static void lost(owner *o, hold *first, const hf_record *rec, size_t at) {
+static void lost(owner *o, const hf_record *rec, size_t at) {
     trial *t = o->t;
-    hold *h = lost_one(o, first, rec);
+    hold *h = lost_one(o, rec);
     if (h == NULL)
         return;
     hf__look(t, HF_INV_TOLD);
@@ -147,14 +148,15 @@ static void lost(owner *o, hold *first, const hf_record *rec, size_t at) {
     }
 }
 
-/* A pause that no lease survives, between the grant and this moment. */
+/* A pause that no lease survives, between the grant and this moment; an eighth
+ * is left for the one who noted it. */
 static bool slept_through(const trial *t, const hold *h, int64_t at) {
     const span *pauses;
     int64_t lease = t->promise->lease_ns;
     size_t n = hf__pauses(t, h->process, h->from, at, &pauses);
     for (size_t i = 0; i < n && lease > 0; i++)
         if (pauses[i].from >= h->from && pauses[i].to <= at &&
-            pauses[i].to - pauses[i].from > lease)
+            pauses[i].to - pauses[i].from > lease + lease / 8)
             return true;
     return false;
 }
@@ -164,8 +166,8 @@ static bool cannot_hold(const owner *o, const hf_record *rec) {
     int64_t lease = o->t->promise->lease_ns;
     if (h == NULL)
         return true;
-    if (h->told < rec->at && h->lost != HF_NONE &&
-        o->t->h->records[h->lost].token != 0)
+    if (h->told < rec->at && (o->t->h->records[h->lost].token != 0 ||
+                              h == o->first)) /* of no hold before it */
         return true;
     if (h->taken->lease > 0 && o->depth == 1 &&
         rec->at > hf__later(h->from, h->taken->lease))
@@ -188,12 +190,12 @@ static void held(owner *o, const hf_record *rec, size_t at) {
         h->until = until;
 }
 
-static void next_record(owner *o, hold *first, size_t at) {
+static void next_record(owner *o, size_t at) {
     const hf_record *rec = &o->t->h->records[at];
     const call *c =
         o->t->call_of[at] == HF_NONE ? NULL : &o->t->calls[o->t->call_of[at]];
     if (rec->saw == HF_SAW_LOST) {
-        lost(o, first, rec, at);
+        lost(o, rec, at);
     } else if (rec->saw == HF_SAW_HELD) {
         held(o, rec, at);
     } else if (rec->verb == HF_DO_ACQUIRE && rec->saw == HF_SAW_ANSWER) {
@@ -289,10 +291,11 @@ int hf__make_holds(trial *t) {
     for (size_t i = 0, j; i < m; i = j) {
         for (j = i + 1; j < m && same_owner(&all[ids[i]], &all[ids[j]]);)
             j++;
-        hold *first = t->holds + t->n_holds;
-        owner o = {.t = t, .alone = is_alone(t, ids + i, j - i)};
+        owner o = {.t = t,
+                   .first = t->holds + t->n_holds,
+                   .alone = is_alone(t, ids + i, j - i)};
         for (size_t k = i; k < j; k++)
-            next_record(&o, first, ids[k]);
+            next_record(&o, ids[k]);
     }
     free(ids);
     for (size_t i = 0; i < t->n_holds; i++)

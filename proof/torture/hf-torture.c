@@ -25,8 +25,10 @@
 
 enum { SKIPPED = 77, TRIALS_MAX = 40, LEAST_MS = 2500 };
 
-const store *const all_stores[] = {
-    &store_redis,
+static const store *const all_stores[] = {
+    &store_redis,   &store_sqlite,   &store_postgres,
+    &store_mariadb, &store_etcd,     &store_zookeeper,
+    &store_redlock, &store_sentinel, &store_cluster,
     NULL,
 };
 
@@ -349,9 +351,9 @@ static int run_all(const arguments *a, programme *g) {
         remove_folder(p->dir);
         bad += run(a, p);
     }
+    s.store->stop(&s);
     for (int i = 0; i < s.n_links; i++)
         hf_test_proxy_stop(s.links[i]);
-    s.store->stop(&s);
     return bad;
 }
 

@@ -81,6 +81,28 @@ static int log_in(hf_conn *conn, hf_time by, hf_error *err) {
 
 /* ---- life -------------------------------------------------------------- */
 
+#if HIREDIS_MAJOR > 0
+typedef size_t hf_elements;
+#else
+typedef int hf_elements;
+#endif
+
+/* hiredis makes room for as many elements as the server announces, which no
+ * byte of them need follow; its own limit is far above ours, or missing. */
+static void *make_array(const redisReadTask *task, hf_elements n) {
+    const hf_conn *conn = task->privdata;
+
+    return n > ELEMENTS_MAX ? NULL : conn->make_array(task, n);
+}
+
+static void limit_elements(hf_conn *conn) {
+    conn->makers = *conn->reader->fn;
+    conn->make_array = conn->makers.createArray;
+    conn->makers.createArray = make_array;
+    conn->reader->fn = &conn->makers;
+    conn->reader->privdata = conn;
+}
+
 static hf_conn *conn_new(const hf_address *a, int fd) {
     hf_conn *conn = calloc(1, sizeof *conn);
 
@@ -91,9 +113,7 @@ static hf_conn *conn_new(const hf_address *a, int fd) {
         free(conn);
         return NULL;
     }
-#ifdef REDIS_READER_MAX_ARRAY_ELEMENTS /* hiredis 1.0.1 */
-    conn->reader->maxelements = ELEMENTS_MAX;
-#endif
+    limit_elements(conn);
     conn->address = a;
     conn->fd = fd;
     pthread_mutex_init(&conn->ssl_mu, NULL);

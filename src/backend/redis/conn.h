@@ -19,6 +19,8 @@ typedef struct hf_conn {
     SSL *ssl;               /* NULL: plain */
     pthread_mutex_t ssl_mu; /* an SSL serves one thread at a time */
     redisReader *reader;
+    redisReplyObjectFunctions makers; /* of what it reads, with a limit */
+    __typeof__(((redisReplyObjectFunctions *)0)->createArray) make_array;
     hf_time heard; /* when bytes last came: the receiver's */
     char why[160]; /* what broke it: the receiver's */
 } hf_conn;

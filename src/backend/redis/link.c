@@ -27,6 +27,7 @@
 #include "../../err.h"
 #include "../../world.h"
 #include "batch.h"
+#include "reply.h"
 
 enum {
     HOLD = 4,        /* fewer requests in flight: never held back       */
@@ -564,16 +565,16 @@ static int results(hf_link *l, const ticket *t, redisReply **replies,
 }
 
 /* How many replicas confirmed.  A server that does not know WAIT says so with
- * ERR; one that lost its role while it waited (UNBLOCKED), or whose user may
- * not ask (NOPERM), has confirmed nothing. */
+ * ERR; one that lost its role while it waited (UNBLOCKED), whose user may not
+ * ask (NOPERM), or that answers something else, has confirmed nothing. */
 static int confirmed(const ticket *t) {
     const redisReply *wait = hf__batch_wait(t->batch, t->first);
 
     if (!wait)
         return 0;
-    if (wait->type == REDIS_REPLY_INTEGER)
-        return (int)wait->integer;
-    return strncmp(wait->str, "ERR", 3) == 0 ? HF_NO_WAIT : 0;
+    if (wait->type == REDIS_REPLY_INTEGER && wait->integer > 0)
+        return wait->integer < INT_MAX ? (int)wait->integer : INT_MAX;
+    return hf__reply_is(wait, "ERR") ? HF_NO_WAIT : 0;
 }
 
 /* ---- opening ----------------------------------------------------------- */

@@ -9,6 +9,9 @@
 
 static const hf_time PERIOD = 10 * HF_SECOND;
 
+/* No clock shows more, in seconds: with that, no sum here is too large. */
+static const int64_t LATEST = 4000000000;
+
 void hf__server_clock_init(hf_server_clock *clock) {
     atomic_init(&clock->ahead_us, 0);
     atomic_init(&clock->due_at, 0);
@@ -24,12 +27,16 @@ void hf__server_clock_reset(hf_server_clock *clock) {
     atomic_store(&clock->due_at, 0);
 }
 
+/* 0: that is no time. */
 static int64_t server_us(const redisReply *reply) {
+    int64_t s, us;
+
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
         !reply->element[0]->str || !reply->element[1]->str)
         return 0;
-    return strtoll(reply->element[0]->str, NULL, 10) * 1000000 +
-           strtoll(reply->element[1]->str, NULL, 10);
+    s = strtoll(reply->element[0]->str, NULL, 10);
+    us = strtoll(reply->element[1]->str, NULL, 10);
+    return s < 0 || s > LATEST || us < 0 || us > 999999 ? 0 : s * 1000000 + us;
 }
 
 /* The truth lies in [ahead, ahead + slack] by the old sample, which ages by
@@ -75,6 +82,8 @@ bool hf__server_clock_is_due(hf_server_clock *clock) {
 hf_time hf__server_clock_local(hf_server_clock *clock, int64_t us) {
     int64_t ahead, unsure;
 
+    if (us < 0 || us > LATEST * 1000000)
+        return 0;
     pthread_mutex_lock(&clock->mu);
     ahead = atomic_load(&clock->ahead_us);
     unsure = clock->slack_us + (hf__now() - clock->sampled) / 5000000;

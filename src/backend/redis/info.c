@@ -64,6 +64,8 @@ int hf__info_version(const hf_info *info) {
     long major = at ? strtol(at, &end, 10) : 0;
     long minor = major && *end == '.' ? strtol(end + 1, NULL, 10) : 0;
 
+    if (major < 0 || major > 9999 || minor < 0)
+        return 0;
     return (int)(major * 100 + (minor < 100 ? minor : 99));
 }
 

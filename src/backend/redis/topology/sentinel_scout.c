@@ -50,49 +50,6 @@ struct hf_scout {
 
 /* ---- what it says ------------------------------------------------------ */
 
-/* A field of a flat list of names and values, or NULL. */
-static const char *field(const redisReply *reply, const char *name) {
-    for (size_t i = 0; i + 1 < reply->elements; i += 2)
-        if (reply->element[i]->str && reply->element[i + 1]->str &&
-            strcmp(reply->element[i]->str, name) == 0)
-            return reply->element[i + 1]->str;
-    return NULL;
-}
-
-static int64_t number(const redisReply *reply, const char *name) {
-    const char *text = field(reply, name);
-
-    return text ? strtoll(text, NULL, 10) : 0;
-}
-
-static bool set_place(hf_naming *n, const char *host, const char *port) {
-    long at = port ? strtol(port, NULL, 10) : 0;
-
-    if (!host || !*host || strlen(host) >= sizeof n->host || at < 1 ||
-        at > 65535)
-        return false;
-    strcpy(n->host, host);
-    n->port = (int)at;
-    return true;
-}
-
-/* The epoch is that of SENTINEL MASTER.  Its place may be the old master's
- * still, while the sentinel that leads a failover points the other replicas to
- * the new one; GET-MASTER-ADDR-BY-NAME is right at once. */
-static bool read_naming(hf_naming *n, const redisReply *master,
-                        const redisReply *place) {
-    *n = (hf_naming){
-        .epoch = number(master, "config-epoch"),
-        .replicas = (int)number(master, "num-slaves"),
-        .sentinels = (int)number(master, "num-other-sentinels") + 1,
-        .quorum = (int)number(master, "quorum"),
-        .down_after_ms = (int)number(master, "down-after-milliseconds")};
-    if (hf__reply_has(place, 2, 0) &&
-        set_place(n, place->element[0]->str, place->element[1]->str))
-        return true;
-    return set_place(n, field(master, "ip"), field(master, "port"));
-}
-
 static int refusal(const hf_scout *w, const redisReply *reply, hf_error *err) {
     const char *where = w->target.address->where;
 
@@ -117,7 +74,7 @@ static int understand(const hf_scout *w, redisReply *const *replies,
     if (replies[0]->type == REDIS_REPLY_ERROR)
         return refusal(w, replies[0], err);
     if (replies[0]->type == REDIS_REPLY_ARRAY &&
-        read_naming(naming, replies[0], replies[1]))
+        hf__naming_read(naming, replies[0], replies[1]))
         return HF_OK;
     return hf__fail(err, HF_EDOWN, "%s: an answer that makes no sense",
                     w->target.address->where);
@@ -129,13 +86,9 @@ static void meet(hf_scout *w, const redisReply *others) {
     w->meet_at = hf__now() + MEET_EVERY;
     if (others->type != REDIS_REPLY_ARRAY)
         return;
-    for (size_t i = 0; i < others->elements; i++) {
-        const redisReply *one = others->element[i];
-
-        if (one->type == REDIS_REPLY_ARRAY &&
-            set_place(&at, field(one, "ip"), field(one, "port")))
+    for (size_t i = 0; i < others->elements; i++)
+        if (hf__naming_of_other(&at, others->element[i]))
             w->needs->met(w->needs->arg, at.host, at.port);
-    }
 }
 
 /* ---- asking ------------------------------------------------------------ */
@@ -205,23 +158,13 @@ static void get_ear(hf_scout *w) {
     w->listen_at = hf__now() + PERIOD;
 }
 
-/* "NAME oldip oldport newip newport" */
-static bool is_about_ours(const hf_scout *w, const redisReply *reply) {
-    size_t len = strlen(w->needs->name);
-    const char *text;
-
-    if (!hf__reply_has(reply, 3, 0) || !(text = reply->element[2]->str))
-        return false;
-    return strncmp(text, w->needs->name, len) == 0 && text[len] == ' ';
-}
-
 static void hear(hf_scout *w) {
     redisReply *reply;
     int rc;
 
     do {
         while ((rc = hf__conn_next(w->ear, &reply)) > 0) {
-            if (is_about_ours(w, reply))
+            if (hf__naming_changes(reply, w->needs->name))
                 w->ask_at = hf__now();
             freeReplyObject(reply);
         }

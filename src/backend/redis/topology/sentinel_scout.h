@@ -6,16 +6,7 @@
 #define HF_REDIS_SENTINEL_SCOUT_H
 
 #include "../server.h"
-
-/* Whom a sentinel names as the master. */
-typedef struct hf_naming {
-    char host[256];
-    int port;
-    int64_t epoch;
-    int replicas; /* also those that are down */
-
-    int sentinels, quorum, down_after_ms; /* see hf_referees */
-} hf_naming;
+#include "naming.h"
 
 typedef struct hf_scout hf_scout;
 

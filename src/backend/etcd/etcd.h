@@ -81,9 +81,6 @@ int hf__etcd_watch(hf_port *p, const hf_line *line, const char *key,
 
 /* ---- number.c ---------------------------------------------------------- */
 
-/* What stands in the value of a number.  False: it is not ours. */
-bool hf__etcd_number_parse(hf_number_state *state, hf_bytes value);
-
 int hf__etcd_read(hf_port *p, const hf_line *line, hf_number_state *state,
                   int64_t *leased, hf_time by, hf_error *err);
 int hf__etcd_write(hf_port *p, const hf_line *line,

@@ -11,6 +11,7 @@
 
 #include "../../err.h"
 #include "etcd.h"
+#include "value.h"
 
 enum { PAGE = 2000, NUMBERS = 64 };
 
@@ -197,8 +198,7 @@ static void tell_number(telling *t, hf_ranged *r) {
     hf_key_parts p;
     hf_kv kv;
 
-    if (state && hf__next_kv(r, &kv) &&
-        hf__etcd_number_parse(state, kv.value)) {
+    if (state && hf__next_kv(r, &kv) && hf__etcd_value_read(state, kv.value)) {
         hf_bytes key = {kv.key.at + skip, kv.key.n - skip};
 
         hf__etcd_key_read(&p, key);

@@ -2,9 +2,6 @@
  *
  * number.c - numbers: one key each, written only by whoever read it last.
  *
- *     holdfast 1 NUMBER             `none`: it is not set
- *     NONCE RESULT VALUE            an answer that was given lately, …
- *
  * A number that is to end has a lease of its own, and so have the answers that
  * outlive their number. */
 #include <inttypes.h>
@@ -16,91 +13,9 @@
 #include "../../world.h"
 #include "etcd.h"
 #include "status.h"
+#include "value.h"
 
-enum { VALUE_SIZE = 64 + HF_ANSWERS * 80, REMEMBER_MS = 60000 };
-
-#define HEAD "holdfast 1 "
-#define NONE "none"
-
-/* ---- the text ---------------------------------------------------------- */
-
-static int write_value(char *buf, const hf_number_state *state) {
-    int at = state->is_set ? snprintf(buf, VALUE_SIZE, HEAD "%" PRId64 "\n",
-                                      state->number) :
-                             snprintf(buf, VALUE_SIZE, HEAD NONE "\n");
-
-    for (size_t i = 0; i < state->n_answers; i++) {
-        const hf_answered *a = &state->answers[i];
-
-        for (size_t j = 0; j < sizeof a->nonce; j++)
-            at += snprintf(buf + at, (size_t)(VALUE_SIZE - at), "%02x",
-                           a->nonce[j]);
-        at += snprintf(buf + at, (size_t)(VALUE_SIZE - at), " %d %" PRId64 "\n",
-                       a->result, a->value);
-    }
-    return at;
-}
-
-static int hex(char c) {
-    return c >= '0' && c <= '9' ? c - '0' :
-           c >= 'a' && c <= 'f' ? c - 'a' + 10 :
-                                  -1;
-}
-
-/* One line of answers; false: it is none. */
-static bool parse_answer(hf_answered *a, const char *line) {
-    char *end;
-
-    for (size_t i = 0; i < sizeof a->nonce; i++) {
-        int high = hex(line[2 * i]);
-        int low = high < 0 ? -1 : hex(line[2 * i + 1]);
-
-        if (low < 0)
-            return false;
-        a->nonce[i] = (unsigned char)(high << 4 | low);
-    }
-    line += 2 * sizeof a->nonce;
-    if (*line != ' ')
-        return false;
-    a->result = (int)strtol(line + 1, &end, 10);
-    if (end == line + 1 || *end != ' ')
-        return false;
-    line = end;
-    a->value = strtoll(line + 1, &end, 10);
-    return end != line + 1 && *end == '\n';
-}
-
-static bool parse(hf_number_state *state, const char *text) {
-    size_t head = strlen(HEAD);
-    char *end;
-
-    if (strncmp(text, HEAD, head) != 0)
-        return false;
-    text += head;
-    state->is_set = strncmp(text, NONE "\n", strlen(NONE "\n")) != 0;
-    state->number = state->is_set ? strtoll(text, &end, 10) : 0;
-    if (state->is_set && (end == text || *end != '\n'))
-        return false;
-    state->n_answers = 0;
-    while ((text = strchr(text, '\n')) && *++text) {
-        if (state->n_answers == HF_ANSWERS ||
-            !parse_answer(&state->answers[state->n_answers], text))
-            return false;
-        state->n_answers++;
-    }
-    return true;
-}
-
-bool hf__etcd_number_parse(hf_number_state *state, hf_bytes value) {
-    char text[VALUE_SIZE];
-
-    if (value.n >= sizeof text)
-        return false;
-    if (value.n)
-        memcpy(text, value.at, value.n);
-    text[value.n] = '\0';
-    return strlen(text) == value.n && parse(state, text);
-}
+enum { REMEMBER_MS = 60000 };
 
 /* ---- leases ------------------------------------------------------------ */
 
@@ -160,7 +75,7 @@ static int take_number(hf_txned *t, hf_number_state *state, int64_t *lease,
         return hf__ask_nonsense(err);
     if (!hf__next_kv(&r, &kv))
         return HF_OK;
-    if (!hf__etcd_number_parse(state, kv.value))
+    if (!hf__etcd_value_read(state, kv.value))
         return hf__fail(err, HF_ESTORE,
                         "%.*s is in use for something that is not holdfast's",
                         (int)kv.key.n, (const char *)kv.key.at);
@@ -231,7 +146,7 @@ int hf__etcd_write(hf_port *p, const hf_line *line,
                    const hf_number_state *state, hf_time by, hf_error *err) {
     hf_etcd *e = hf__etcd_of(p);
     hf_question q = {.changes = true};
-    char value[VALUE_SIZE];
+    char value[HF_VALUE_SIZE];
     hf_key key;
     hf_put put = {0};
     hf_txned t;
@@ -239,7 +154,8 @@ int hf__etcd_write(hf_port *p, const hf_line *line,
 
     hf__etcd_key_number(&key, e->prefix, line);
     put.key = hf__etcd_key_bytes(&key);
-    put.value = (hf_bytes){(uint8_t *)value, (size_t)write_value(value, state)};
+    put.value = (hf_bytes){(uint8_t *)value,
+                           (size_t)hf__etcd_value_write(value, state)};
     rc = find_lease(e, state, &put, by, err);
     if (rc != HF_OK)
         return rc;

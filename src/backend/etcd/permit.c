@@ -10,6 +10,7 @@
 #include "../../err.h"
 #include "../../world.h"
 #include "etcd.h"
+#include "value.h"
 
 static void write_look(hf_pb *b, bool then, const hf_making *m,
                        const hf_key *number) {
@@ -56,7 +57,7 @@ static int judge(hf_making *m, hf_txned *t, int64_t *version) {
         return hf__making_came(m, t);
     if (!hf__next_range(t, &r))
         return hf__ask_nonsense(m->err);
-    if (hf__next_kv(&r, &kv) && !hf__etcd_number_parse(&state, kv.value))
+    if (hf__next_kv(&r, &kv) && !hf__etcd_value_read(&state, kv.value))
         return hf__fail(m->err, HF_ESTORE, "%.*s is not holdfast's",
                         (int)kv.key.n, (const char *)kv.key.at);
     rc = hf__making_came(m, t);

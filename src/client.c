@@ -140,6 +140,11 @@ static int configure(hf_client *client, const hf_uri *uri, hf_options o,
     if (strlen(client->prefix) > HF_NAME_MAX / 2)
         return hf__fail(err, HF_EURI, "hf_prefix has more than %d bytes",
                         HF_NAME_MAX / 2);
+    if (hf__odd_byte(client->prefix)) /* it is a part of every name */
+        return hf__fail(err, HF_EURI,
+                        "byte %zu of hf_prefix is a control character or not "
+                        "UTF-8",
+                        hf__odd_byte(client->prefix));
     hf__identity_make(&client->host.identity, &o);
     client->host.timeout_ms = or_default(o.timeout_ms, TIMEOUT_MS);
     client->host.lease_ms = client->lease_ms;

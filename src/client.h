@@ -68,6 +68,10 @@ void hf__client_event(hf_client *client, hf_event_kind kind, const char *name,
 /* HF_ENAME names what is wrong with it. */
 int hf__check_name(const hf_client *client, const char *name, hf_error *err);
 
+/* Where in it is a control character, or a byte that is not UTF-8, counted
+ * from 1; 0: nowhere. */
+size_t hf__odd_byte(const char *text);
+
 /* ---- acquire.c --------------------------------------------------------- */
 
 /* For how long it may last, and what ends it. */

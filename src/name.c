@@ -53,9 +53,20 @@ static int check_braces(const char *prefix, const char *name, hf_error *err) {
                     name);
 }
 
+size_t hf__odd_byte(const char *text) {
+    size_t length = strlen(text);
+
+    for (size_t i = 0, n; i < length; i += n) {
+        n = character((const unsigned char *)text + i);
+        if (n == 0)
+            return i + 1;
+    }
+    return 0;
+}
+
 int hf__check_name(const hf_client *client, const char *name, hf_error *err) {
     size_t length = name ? strlen(name) : 0;
-    size_t most = HF_NAME_MAX - strlen(client->prefix);
+    size_t most = HF_NAME_MAX - strlen(client->prefix), odd;
 
     if (length == 0)
         return hf__fail(err, HF_ENAME, "the name is empty");
@@ -64,13 +75,11 @@ int hf__check_name(const hf_client *client, const char *name, hf_error *err) {
                         "the name has %zu bytes; at most %zu are "
                         "allowed: '%.24s…'",
                         length, most, name);
-    for (size_t i = 0, n; i < length; i += n) {
-        n = character((const unsigned char *)name + i);
-        if (n == 0)
-            return hf__fail(err, HF_ENAME,
-                            "byte %zu (0x%02x) of the name is a "
-                            "control character or not UTF-8",
-                            i + 1, (unsigned char)name[i]);
-    }
+    odd = hf__odd_byte(name);
+    if (odd)
+        return hf__fail(err, HF_ENAME,
+                        "byte %zu (0x%02x) of the name is a "
+                        "control character or not UTF-8",
+                        odd, (unsigned char)name[odd - 1]);
     return check_braces(client->prefix, name, err);
 }

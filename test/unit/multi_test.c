@@ -42,6 +42,17 @@ static void the_store_counts_before_the_name(void **state) {
                         "y + z2"); /* one store, two clients */
 }
 
+static void a_prefix_obeys_the_rules_of_names(void **state) {
+    (void)state;
+    hf_client *client = NULL;
+    hf_error err;
+    assert_int_equal(
+        hf_open(&client, "memory:prefix?hf_prefix=a%E2", NULL, &err), HF_EURI);
+    assert_string_equal(err.text, "byte 2 of hf_prefix is a control character "
+                                  "or not UTF-8");
+    assert_int_equal(hf_open(&client, "zk://h/x%E2", NULL, &err), HF_EURI);
+}
+
 /* What counts is the name in the store. */
 static void a_prefix_is_part_of_the_name_and_not_shown(void **state) {
     (void)state;
@@ -62,6 +73,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(members_are_taken_by_name_however_they_are_given,
                               clear),
     cmocka_unit_test_teardown(the_store_counts_before_the_name, clear),
+    cmocka_unit_test(a_prefix_obeys_the_rules_of_names),
     cmocka_unit_test_teardown(a_prefix_is_part_of_the_name_and_not_shown,
                               clear),
 };

@@ -262,18 +262,22 @@ static bool is_entry(const char *child) {
 }
 
 /* What the server takes in a path: it counts in UTF-16 and refuses controls,
- * surrogates, private use and specials. */
+ * surrogates, private use and specials.  The path of an address is not checked
+ * before, so the text may end in the middle of a character. */
 static bool is_allowed(const char *s, size_t *length) {
     const unsigned char *c = (const unsigned char *)s;
-    unsigned code = c[0];
+    unsigned code = c[0] < 0xe0 ? c[0] & 0x1fu : c[0] & 0x0fu;
 
-    *length = c[0] < 0x80 ? 1 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
-    if (*length == 2)
-        code = (c[0] & 0x1fu) << 6 | (c[1] & 0x3fu);
-    if (*length == 3)
-        code = (c[0] & 0x0fu) << 12 | (c[1] & 0x3fu) << 6 | (c[2] & 0x3fu);
-    if (*length == 4)
+    *length = c[0] < 0x80 ? 1 : c[0] < 0xe0 ? 2 : 3;
+    if (*length == 1)
+        code = c[0];
+    if ((c[0] >= 0x80 && c[0] < 0xc0) || c[0] >= 0xf0)
         return false;
+    for (size_t i = 1; i < *length; i++) {
+        if ((c[i] & 0xc0) != 0x80)
+            return false;
+        code = code << 6 | (c[i] & 0x3fu);
+    }
     return code >= 0x20 && !(code >= 0x7f && code < 0xa0) &&
            !(code >= 0xd800 && code < 0xf900) && code < 0xfff0;
 }

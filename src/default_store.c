@@ -60,11 +60,21 @@ static size_t put_escaped(char *buf, size_t size, size_t n, const char *path) {
     return n;
 }
 
+/* A path that began with two slashes would name a host. */
+static const char *with_one_slash(char *path) {
+    size_t n = strlen(path);
+    while (n > 0 && path[n - 1] == '/')
+        path[--n] = '\0';
+    while (path[0] == '/' && path[1] == '/')
+        path++;
+    return path;
+}
+
 size_t hf_default_store(char *buf, size_t size) {
     char folder[4096];
     size_t n = put_escaped(buf, size, 0, "sqlite:");
     if (may_use_host_file() || !find_state_folder(folder, sizeof folder))
         return put_escaped(buf, size, n, host_file);
-    n = put_escaped(buf, size, n, folder);
+    n = put_escaped(buf, size, n, with_one_slash(folder));
     return put_escaped(buf, size, n, "/holdfast/holdfast.db");
 }

@@ -650,6 +650,11 @@ static void the_default_store_is_the_users_own(void **state) {
     unsetenv("XDG_STATE_HOME");
     setenv("HOME", "/home/50%?#", 1);
     user_store_is("sqlite:/home/50%25%3F%23/.local/state/holdfast/holdfast.db");
+    setenv("HOME", "/", 1); /* two slashes would name a host */
+    user_store_is("sqlite:/.local/state/holdfast/holdfast.db");
+    setenv("XDG_STATE_HOME", "/", 1);
+    user_store_is("sqlite:/holdfast/holdfast.db");
+    unsetenv("XDG_STATE_HOME");
 
     char buf[256];
     hf_default_store(buf, sizeof buf);

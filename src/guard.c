@@ -136,9 +136,24 @@ static int find(hf_guard *g, const char *path, hf_error *err) {
 
 /* ---- the record -------------------------------------------------------- */
 
+enum { RECORD_SIZE = 32 };
+
+static size_t spell_record(char text[static RECORD_SIZE], uint64_t token) {
+    return (size_t)snprintf(text, RECORD_SIZE, "%" PRIu64 "\n", token);
+}
+
+/* Only what we would write ourselves: strtoull takes more for a number. */
+static bool parse_record(const char *text, size_t n, uint64_t *token) {
+    char again[RECORD_SIZE];
+
+    *token = strtoull(text, NULL, 10);
+    return *token > 0 && *token <= MOST_TOKEN &&
+           n == spell_record(again, *token) && memcmp(text, again, n) == 0;
+}
+
 /* 0: there is none.  Makes system calls only. */
 static int read_record(const hf_guard *g, uint64_t *token, hf_error *err) {
-    char text[32] = "", *end;
+    char text[RECORD_SIZE] = "";
     int fd =
         openat(g->folder, g->record_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     ssize_t n;
@@ -151,8 +166,7 @@ static int read_record(const hf_guard *g, uint64_t *token, hf_error *err) {
     close(fd);
     if (n < 0)
         return fail_errno(err, "read", g->record_name);
-    *token = strtoull(text, &end, 10);
-    if (*token == 0 || *token > MOST_TOKEN || strcmp(end, "\n") != 0)
+    if (!parse_record(text, (size_t)n, token))
         return hf__fail(err, HF_ESYSTEM,
                         "the record '%s' is not a token: somebody else wrote "
                         "to it",
@@ -167,7 +181,7 @@ static bool write_text(int fd, const char *text) {
 
 /* On disk when it returns: the name, too. */
 static int write_record(const hf_guard *g, hf_error *err) {
-    char text[32];
+    char text[RECORD_SIZE];
     bool written;
     int fd = openat(g->folder, g->fresh_name,
                     O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
@@ -175,7 +189,7 @@ static int write_record(const hf_guard *g, hf_error *err) {
 
     if (fd < 0)
         return fail_errno(err, "write", g->fresh_name);
-    snprintf(text, sizeof text, "%" PRIu64 "\n", g->token);
+    spell_record(text, g->token);
     written = write_text(fd, text);
     if (!written)
         fail_errno(err, "write", g->fresh_name);

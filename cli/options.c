@@ -208,7 +208,7 @@ static _Noreturn void refuse_unknown(const reader *r, const char *word) {
     const char *nearest = NULL;
     char name[64];
     int distance = SPELL_NONE;
-    if (optopt > 0 && optopt < 256)
+    if (optopt != 0 && optopt < 256) /* below 0: a byte that is not ASCII */
         options_refuse(r->cmd, "unknown option '-%c'", optopt);
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
     if (optopt >= HELP)

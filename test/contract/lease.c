@@ -49,6 +49,7 @@ static void *be_busy(void *arg) {
     return NULL;
 }
 
+/* Redisson#5697, #5698: renewals stood in one queue with all other work. */
 void two_busy_processors_do_not_starve_the_watchdog(void **state) {
     (void)state;
     pthread_t busy[4];

@@ -67,7 +67,8 @@ void who_lost_must_release_before_taking_it_again(void **state) {
     hf_expect(HF_OK, hf_lock_try(a, ERR));
 }
 
-/* A peer never renewed a name again once one renewal of it had failed. */
+/* Redisson#2515, #3194, #3712: a name was never renewed again once one renewal
+ * of it had failed. */
 void a_lost_lock_taken_again_is_kept_alive_again(void **state) {
     (void)state;
     hf_client *other = hf_contract_open(NULL);

@@ -122,8 +122,8 @@ void cancelling_ends_only_the_waits_that_are_under_way(void **state) {
     hf_expect(HF_OK, hf_lock_acquire(b, HF_TEST_LONG, ERR));
 }
 
-/* The race that left a peer's lock renewed for ever: the waiter goes while
- * the grant comes.  Whatever it is told must be true. */
+/* Redisson#2714, the race that left a lock renewed for ever: the waiter goes
+ * while the grant comes.  Whatever it is told must be true. */
 void a_wait_cancelled_around_its_grant_is_held_or_gone(void **state) {
     (void)state;
     hf_lock *a = lock_of_a_new_client("x"), *b = lock_of_a_new_client("x");
@@ -205,7 +205,7 @@ void when_the_first_waiter_gives_up_the_second_still_enters(void **state) {
     hf_expect(HF_OK, hf_test_end(&second));
 }
 
-/* After the end of a lease a peer's server once let several in. */
+/* etcd#664: after the end of a lease several were let in at once. */
 void three_waiters_never_enter_together(void **state) {
     (void)state;
     hf_test_thread waiters[3];

@@ -96,8 +96,8 @@ static void a_try_without_an_answer_says_doubt_and_is_given_back(void **state) {
     becomes_free("x");
 }
 
-/* A caller that timed out may still be granted the lock later: a test client
- * of etcd's once blocked everybody that way. */
+/* A caller that timed out may still be granted the lock later: Jepsen's client
+ * of etcd blocked everybody that way. */
 static void a_grant_that_was_never_heard_of_is_given_back(void **state) {
     (void)state;
     hf_lock *a = hf_test_lock(troubled(NULL), "x", NULL);
@@ -216,7 +216,8 @@ static void one_failed_renewal_is_no_loss(void **state) {
     hf_expect(HF_OK, hf_lock_release(a, ERR));
 }
 
-/* Two peers let the renewal of a name, or of all names, die of one failure. */
+/* Redisson#2515, #3194, #3712: the renewal of a name, or of all names, died of
+ * one failure. */
 static void renewal_goes_on_after_a_loss(void **state) {
     (void)state;
     hf_client *client = troubled(NULL);
@@ -234,7 +235,8 @@ static void renewal_goes_on_after_a_loss(void **state) {
     hf_expect(HF_OK, hf_lock_release(b, ERR));
 }
 
-/* Locks come and go while the keeper walks over them. */
+/* Locks come and go while the keeper walks over them.  Redisson#6483: what
+ * renews all locks died of one that was gone. */
 static void the_keeper_bears_locks_that_vanish_under_its_hands(void **state) {
     (void)state;
     enum { N = 40, ROUNDS = 300 };
@@ -342,8 +344,8 @@ static void who_is_shaken_finds_out_at_once(void **state) {
     assert_true(hf_lock_is_held(kept));
 }
 
-/* A peer's start of a renewal could overtake its cancellation: the lock was
- * then renewed for ever after its release. */
+/* Redisson#7272: the start of a renewal could overtake its cancellation, and
+ * the lock was renewed for ever after its release. */
 static void no_renewal_outlives_its_lock(void **state) {
     (void)state;
     hf_lock *a = hf_test_lock(troubled(NULL), "x",
@@ -416,6 +418,7 @@ static void a_failed_release_is_an_event(void **state) {
     hf_test_close(client);
 }
 
+/* TigerBeetle: what had no answer was repeated for ever. */
 static void closing_ends_although_the_store_is_silent(void **state) {
     (void)state;
     hf_client *client = troubled(HF_CLIENT_WITH(.timeout_ms = 200));

@@ -92,8 +92,8 @@ static void a_waiter_whose_lease_was_revoked_still_gets_in(void **state) {
     nothing_is_left();
 }
 
-/* The server's own lock service says yes to the dead; so does the Go package
- * of that time. */
+/* etcd#11456: the server's own lock service said yes to one whose lease had
+ * ended while it waited; so did the Go package of that time. */
 static void nobody_is_let_in_by_a_key_that_is_gone(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {

@@ -462,6 +462,7 @@ static void a_short_partition_costs_nothing(void **state) {
     nothing_is_left();
 }
 
+/* CURATOR-206: the holder was not told that its session had ended. */
 static void a_long_partition_is_a_loss_told_before_others_enter(void **state) {
     (void)state;
     hf_lock *a = lock_in(through, BRIEF), *b = lock_in(direct, BRIEF);
@@ -504,7 +505,7 @@ static void a_waiter_who_lost_its_session_still_gets_in(void **state) {
 }
 
 /* While it is away the line before it empties: it must not enter on the word
- * of a session that is over. */
+ * of a session that is over (etcd#11456, CURATOR-604). */
 static void nobody_enters_by_a_session_that_is_over(void **state) {
     (void)state;
     hf_test_thread waiter;
@@ -562,8 +563,36 @@ static void a_hundred_waiters_lose_their_session_and_enter(void **state) {
     nothing_is_left();
 }
 
+static int64_t permits_free(hf_semaphore *sem) {
+    int64_t n = -1;
+    hf_expect(HF_OK, hf_semaphore_count(sem, &n, NULL, ERR));
+    return n;
+}
+
+/* CURATOR-595: permits of a session that was lost never came back.  Here they
+ * do, once, and their holder cannot return them again. */
+static void permits_of_a_session_that_is_over_are_free_again(void **state) {
+    (void)state;
+    hf_client *c = client_of(direct, LASTING);
+    const hf_lock_options *both = HF_LOCK_WITH(.kind = HF_PERMIT, .permits = 2);
+    hf_semaphore *sem = hf_test_semaphore(c, "x");
+    hf_lock *a = hf_test_lock(client_of(through, BRIEF), "x", both);
+    hf_lock *b = hf_test_lock(c, "x", both);
+    hf_expect(HF_OK, hf_semaphore_set(sem, 3, 0, ERR));
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    hf_expect(HF_BUSY, hf_lock_try(b, ERR));
+    cut_off(true);
+    hf_expect(HF_OK, hf_lock_acquire(b, HF_TEST_LONG, ERR));
+    assert_false(hf_lock_is_held(a));
+    cut_off(false);
+    hf_expect(HF_ELOST, hf_lock_release(a, ERR));
+    assert_int_equal(permits_free(sem), 1);
+    hf_expect(HF_OK, hf_lock_release(b, ERR));
+    hf_test_eventually(permits_free(sem) == 3, HF_TEST_LONG);
+}
+
 /* The session goes on, and so would the lock: it must be let go when the
- * store is back, not when the session would have ended. */
+ * store is back, not when the session would have ended (CURATOR-678). */
 static void a_release_while_cut_off_is_made_good_later(void **state) {
     (void)state;
     hf_lock *a = lock_in(through, "20s"), *b = lock_in(direct, LASTING);
@@ -581,6 +610,7 @@ static void a_release_while_cut_off_is_made_good_later(void **state) {
     nothing_is_left();
 }
 
+/* Jepsen's client of etcd left its claim in the line. */
 static void a_wait_given_up_while_cut_off_leaves_nothing(void **state) {
     (void)state;
     hf_test_thread waiter;
@@ -762,6 +792,7 @@ static void a_holder_asleep_for_longer_than_its_session_has_lost(void **s) {
     PROXY(a_waiter_who_lost_its_session_still_gets_in)                         \
     PROXY(nobody_enters_by_a_session_that_is_over)                             \
     PROXY(a_hundred_waiters_lose_their_session_and_enter)                      \
+    PROXY(permits_of_a_session_that_is_over_are_free_again)                    \
     PROXY(a_release_while_cut_off_is_made_good_later)                          \
     PROXY(a_wait_given_up_while_cut_off_leaves_nothing)                        \
     PROXY(cut_connections_cost_a_moment)                                       \

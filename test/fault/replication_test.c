@@ -145,6 +145,7 @@ static void more_than_there_are_never_confirm(void **s) {
     assert_false(has(0, "x"));
 }
 
+/* Redisson#3994: what WAIT answered was not looked at. */
 static void a_silent_replica_refuses_every_kind_and_leaves_nothing(void **s) {
     (void)s;
     hf_client *client = client_of(0);
@@ -168,6 +169,8 @@ static void a_silent_replica_refuses_every_kind_and_leaves_nothing(void **s) {
     }
 }
 
+/* Redisson#4706, #5256: a refusal for want of replicas left the lock counted
+ * up, so that one release was not enough. */
 static void who_holds_enters_again_without_asking_the_replicas(void **s) {
     (void)s;
     hf_client *client = client_of(0);

@@ -59,6 +59,7 @@ static void the_reply_to_any_create_may_be_swallowed(void **state) {
     }
 }
 
+/* CURATOR-678: a delete without an answer was forgotten, its node remained. */
 static void the_reply_to_a_delete_may_be_swallowed(void **state) {
     (void)state;
     hf_lock *a = lock_in(through, "3s"), *b = lock_in(direct, LASTING);
@@ -126,7 +127,7 @@ static void read_entry(hf_test_zk *zk, char name[128], char tagged[128]) {
 }
 
 /* What a claim in doubt finds under its own mark may have been made in a
- * session that is dying: it is not to be believed in. */
+ * session that is dying: it is not to be believed in (CURATOR-604). */
 static void a_node_of_another_session_is_not_adopted(void **state) {
     (void)state;
     char name[128], tagged[128];

@@ -488,14 +488,35 @@ static int64_t written(void) {
 /* Beside what the server does by itself. */
 static void refusals_write_nothing(void **state) {
     (void)state;
-    hf_lock *a = lock_at(uri), *b = lock_at(uri);
-    hf_expect(HF_OK, hf_lock_try(a, ERR));
-    hf_expect(HF_BUSY, hf_lock_try(b, ERR));
-    int64_t before = written();
-    for (int i = 0; i < 2000; i++)
-        hf_expect(HF_BUSY, hf_lock_try(b, ERR));
-    assert_in_range(written() - before, 0, 2000 * 20);
-    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    static const hf_kind kinds[] = {HF_LOCK, HF_WRITE, HF_PERMIT};
+    hf_client *a = client(), *b = client();
+    hf_expect(HF_OK, hf_semaphore_resize(hf_test_semaphore(a, "x"), 1, ERR));
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        hf_lock *held = hf_test_lock(a, "x", HF_LOCK_WITH(.kind = kinds[k]));
+        hf_lock *tried = hf_test_lock(b, "x", HF_LOCK_WITH(.kind = kinds[k]));
+        hf_expect(HF_OK, hf_lock_try(held, ERR));
+        int64_t before = written();
+        for (int i = 0; i < 1000; i++)
+            hf_expect(HF_BUSY, hf_lock_try(tried, ERR));
+        assert_in_range(written() - before, 0, 1000 * 20);
+        hf_expect(HF_OK, hf_lock_release(held, ERR));
+    }
+}
+
+/* What is read is enough to refuse a try, also while somebody else has locked
+ * the row of the line. */
+static void a_refusal_waits_for_no_row(void **state) {
+    (void)state;
+    hf_semaphore *sem = hf_test_semaphore(client(), "x");
+    hf_lock *l = hf_test_lock(client(), "x", HF_LOCK_WITH(.kind = HF_WRITE));
+    hf_lock *other = hf_test_lock(client(), "x", HF_LOCK_WITH(.kind = HF_READ));
+    hf_expect(HF_OK, hf_lock_try(l, ERR));
+    hf_expect(HF_OK, hf_semaphore_resize(sem, 0, ERR));
+    struct st_mysql *my = keep_the_rows();
+    hf_expect(HF_BUSY, hf_lock_try(other, ERR));
+    hf_expect(HF_BUSY, hf_semaphore_acquire(sem, 1, 0, ERR));
+    hf_test_mariadb_close(my);
+    hf_expect(HF_OK, hf_lock_release(l, ERR));
 }
 
 static void a_thousand_grants_are_one_row(void **state) {
@@ -630,6 +651,7 @@ static const struct CMUnitTest tests[] = {
     SERVER(a_lease_is_as_long_in_every_zone),
     SERVER(other_isolation_by_default_does_not_matter),
     SERVER(refusals_write_nothing),
+    SERVER(a_refusal_waits_for_no_row),
     SERVER(a_thousand_grants_are_one_row),
     SERVER(the_programs_signals_stay_its_own),
     SERVER(doctor_says_what_it_found),

@@ -22,6 +22,8 @@ static const char *const texts[HF_N_SQL] = {
     [HF_SQL_take] = "SELECT {owner}\nFROM {s}t WHERE n = {name}\n",
     [HF_SQL_begin] = "BEGIN;\nSET a = 1;\nSET b = 2\n",
     [HF_SQL_renew] = "UPDATE {s}t SET u = {now} + {lease}, g = {gone_at}\n",
+    [HF_SQL_may] = "m = {kind}\n   AND {s}u > {now}\n",
+    [HF_SQL_lock_holds] = "SELECT 1 FROM {s}h WHERE {may} FOR UPDATE\n",
     [HF_SQL_free] = "what is {unheard_of}\n",
 };
 
@@ -66,6 +68,18 @@ static void tables_are_in_their_schema(void **state) {
                         "UPDATE \"locks\".t SET u = clock() + 5, g = NULL");
 }
 
+static void expressions_stand_in_statements(void **state) {
+    hf_params p = {0};
+
+    (void)state;
+    db.schema = "a.";
+    hf_set(&p, kind, 3);
+    hf__script_add(&script, HF_SQL_lock_holds, &p);
+    assert_string_equal(script.text, "SELECT 1 FROM a.h WHERE m = 3\n"
+                                     "   AND a.u > clock() FOR UPDATE");
+    assert_int_equal(script.answers, 1);
+}
+
 static void answers_are_counted_through_sections_of_several(void **state) {
     hf_params p = {0};
 
@@ -104,6 +118,8 @@ static void a_long_script_is_whole(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(parameters_are_written_in, begin, end),
     cmocka_unit_test_setup_teardown(tables_are_in_their_schema, begin, end),
+    cmocka_unit_test_setup_teardown(expressions_stand_in_statements, begin,
+                                    end),
     cmocka_unit_test_setup_teardown(
         answers_are_counted_through_sections_of_several, begin, end),
     cmocka_unit_test_setup_teardown(what_nobody_knows_is_not_sent, begin, end),

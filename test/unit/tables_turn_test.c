@@ -23,7 +23,7 @@ enum { COLUMNS = 17, MOST = 8 };
 #define THEM   "22222222222222222222222222222222"
 #define OTHERS "33333333333333333333333333333333"
 
-static const char *const texts[HF_N_SQL] = {
+static const char *texts[HF_N_SQL] = {
     [HF_SQL_now] = "now",
     [HF_SQL_layout_1] = "layout_1",
     [HF_SQL_layout] = "layout",
@@ -48,8 +48,13 @@ static const char *const texts[HF_N_SQL] = {
     [HF_SQL_remember] = "remember {result}",
     [HF_SQL_forget] = "forget",
     [HF_SQL_tell] = "tell {client}",
+    [HF_SQL_may] = "",
+    [HF_SQL_hold_fits] = "",
+    [HF_SQL_hold_look] = "hold_look",
     [HF_SQL_hold_take] = "",
     [HF_SQL_hold_free] = "",
+    [HF_SQL_number_fits] = "",
+    [HF_SQL_number_look] = "number_look",
     [HF_SQL_number_add] = "",
     [HF_SQL_hurry] = "hurry",
     [HF_SQL_commit] = "commit",
@@ -231,6 +236,10 @@ static void fails(const char *word, int how, int times) {
     "1 " client " " owner " 4 0 - " token " " token                            \
     " 110000000 95000000 0 0 0 0 0 0 0"
 
+#define WRITES(client, owner, token)                                           \
+    "1 " client " " owner " 5 0 - " token " " token                            \
+    " 110000000 95000000 0 0 0 0 0 0 0"
+
 static void line_is(const char *line, const char *first, const char *second) {
     db.rows[0] = line;
     db.rows[1] = first;
@@ -329,6 +338,28 @@ static void who_holds_and_asks_again_keeps_its_token(void **state) {
     assert_non_null(strstr(db.asked, "hold_set 7 130000000 0"));
 }
 
+/* What they would take is not there, as the view says, too. */
+static void who_only_tries_looks_before_it_locks(void **state) {
+    hf_claim c = claim_of(HF_READ, 7), sem = claim_of(HF_SEMAPHORE, 9);
+
+    (void)state;
+    texts[HF_SQL_hold_take] = "hold_take";
+    texts[HF_SQL_number_add] = "number_add";
+    line_is("0 - 0 0 0 - 50 0 0 0 0 0 100000000 0 0 - -",
+            WRITES(THEM, "8", "50"), NULL);
+    assert_int_equal(be->ops->attempt(be, &c, false, hf__after_ms(1000), &err),
+                     HF_BUSY);
+    sem.permits = 1;
+    line_is("0 - 0 0 0 - 50 0 0 0 0 0 100000000 0 0 0 -", NULL, NULL);
+    assert_int_equal(
+        be->ops->attempt(be, &sem, false, hf__after_ms(1000), &err), HF_BUSY);
+    assert_string_equal(db.asked, "begin, hold_look, lock_line, lock_holds, "
+                                  "hold_take, view, commit | "
+                                  "begin, number_look, lock_line, lock_holds, "
+                                  "number_add, recall, view, commit | ");
+    texts[HF_SQL_hold_take] = texts[HF_SQL_number_add] = "";
+}
+
 static void what_was_not_answered_before_the_writes_was_not_done(void **state) {
     hf_claim c = claim_of(HF_READ, 7);
 
@@ -413,6 +444,7 @@ static const struct CMUnitTest tests[] = {
     IN(who_comes_lines_up_behind_the_last_ticket),
     IN(tokens_follow_the_clock_and_the_last_token),
     IN(who_holds_and_asks_again_keeps_its_token),
+    IN(who_only_tries_looks_before_it_locks),
     IN(what_was_not_answered_before_the_writes_was_not_done),
     IN(what_was_not_answered_behind_them_is_in_doubt),
     IN(what_was_undone_is_done_again),

@@ -166,18 +166,21 @@ UPDATE {s}hf_wait FORCE INDEX (PRIMARY) SET until = {now} + {lease}
 
 -- name: begin
 -- How long it may keep others waiting is said in `session`.
-START TRANSACTION
+START TRANSACTION;
+SET @hf_may = 1
 
 -- name: lock_line
 -- Not INSERT IGNORE: that shares the lock of a row that is there, and two who
 -- then both want it alone are a deadlock.
-INSERT INTO {s}hf_line (name, kind) VALUES ({name}, {kind})
+INSERT INTO {s}hf_line (name, kind)
+SELECT {name}, {kind} FROM DUAL WHERE {may}
     ON DUPLICATE KEY UPDATE kind = VALUES(kind);
-SELECT 1 FROM {s}hf_line WHERE name = {name} AND kind = {kind} FOR UPDATE
+SELECT 1 FROM {s}hf_line
+ WHERE name = {name} AND kind = {kind} AND {may} FOR UPDATE
 
 -- name: lock_holds
 SELECT COUNT(*) FROM {s}hf_hold FORCE INDEX (PRIMARY)
- WHERE name = {name} AND kind = {kind} FOR UPDATE
+ WHERE name = {name} AND kind = {kind} AND {may} FOR UPDATE
 
 -- name: view
 SELECT 0, LOWER(HEX(COALESCE(l.client, ''))), COALESCE(l.owner, 0),
@@ -265,12 +268,15 @@ DELETE a FROM {s}hf_answer a FORCE INDEX (PRIMARY)
 INSERT INTO {s}hf_note (client, id, note, until)
 VALUES ({client}, UUID_SHORT(), {note}, {now})
 
--- In one round trip, where nobody waits; behind lock_line and lock_holds.
+-- In one round trip, where nobody waits.  What does not fit as it is looked at
+-- is not locked; what does is decided about behind lock_line and lock_holds.
+-- To look is to SELECT, which locks nothing: SET would.
 
--- name: hold_take
-UPDATE {s}hf_line l SET l.token = GREATEST(l.token + 1, {now}), l.until = {now}
- WHERE l.name = {name} AND l.kind = {kind} AND l.waits = 0
-   AND (l.gone_at IS NULL OR l.gone_at > {now})
+-- name: may
+@hf_may = 1
+
+-- name: hold_fits
+l.waits = 0 AND (l.gone_at IS NULL OR l.gone_at > {now})
    AND NOT EXISTS (SELECT 1 FROM {s}hf_hold h
                     WHERE h.name = {name} AND h.kind = {kind}
                       AND h.until > {now}
@@ -282,7 +288,15 @@ UPDATE {s}hf_line l SET l.token = GREATEST(l.token + 1, {now}), l.until = {now}
    AND ({permits} = 0
         OR l.number - (SELECT COALESCE(SUM(h.permits), 0) FROM {s}hf_hold h
                         WHERE h.name = {name} AND h.kind = {kind}
-                          AND h.until > {now}) >= {permits});
+                          AND h.until > {now}) >= {permits})
+
+-- name: hold_look
+SELECT COALESCE(MIN({hold_fits}), {permits} = 0) INTO @hf_may
+  FROM {s}hf_line l WHERE l.name = {name} AND l.kind = {kind}
+
+-- name: hold_take
+UPDATE {s}hf_line l SET l.token = GREATEST(l.token + 1, {now}), l.until = {now}
+ WHERE l.name = {name} AND l.kind = {kind} AND {may} AND {hold_fits};
 SET @hf_done = ROW_COUNT();
 INSERT INTO {s}hf_hold (name, kind, client, owner, token, asked, permits, nonce,
                         until, since, kept)
@@ -300,18 +314,27 @@ DELETE h FROM {s}hf_hold h FORCE INDEX (PRIMARY)
    AND h.owner = {owner} AND h.until > {now} AND h.kept = 0
    AND l.waits = 0 AND (l.gone_at IS NULL OR l.gone_at > {now})
 
+-- name: number_fits
+l.number IS NOT NULL AND (l.gone_at IS NULL OR l.gone_at > {now})
+   AND (l.waits = 0 OR {value} < 0)
+   AND l.number + {value} - @hf_leased >= {least}
+   AND NOT EXISTS (SELECT 1 FROM {s}hf_answer a
+                    WHERE a.name = {name} AND a.kind = {kind}
+                      AND a.nonce = {nonce})
+
+-- name: number_look
+SELECT COALESCE(SUM(permits), 0) INTO @hf_leased
+  FROM {s}hf_hold FORCE INDEX (PRIMARY)
+ WHERE name = {name} AND kind = {kind} AND until > {now};
+SELECT COALESCE(MIN({number_fits}), 0) INTO @hf_may
+  FROM {s}hf_line l WHERE l.name = {name} AND l.kind = {kind}
+
 -- name: number_add
 SET @hf_leased = (SELECT COALESCE(SUM(permits), 0)
                     FROM {s}hf_hold FORCE INDEX (PRIMARY)
                    WHERE name = {name} AND kind = {kind} AND until > {now});
 UPDATE {s}hf_line l SET l.number = l.number + {value}, l.until = {now}
- WHERE l.name = {name} AND l.kind = {kind} AND l.number IS NOT NULL
-   AND (l.gone_at IS NULL OR l.gone_at > {now})
-   AND (l.waits = 0 OR {value} < 0)
-   AND l.number + {value} - @hf_leased >= {least}
-   AND NOT EXISTS (SELECT 1 FROM {s}hf_answer a
-                    WHERE a.name = {name} AND a.kind = {kind}
-                      AND a.nonce = {nonce});
+ WHERE l.name = {name} AND l.kind = {kind} AND {may} AND {number_fits};
 SET @hf_done = ROW_COUNT();
 INSERT INTO {s}hf_answer (name, kind, nonce, result, value, until)
 SELECT l.name, l.kind, {nonce}, 0, l.number - @hf_leased, {now} + {lease}

@@ -3,7 +3,8 @@
 -- What a statement is for, what its parameters mean and what it answers is in
 -- ../tables/statements.h, once for every dialect.  {x} is a parameter: a number,
 -- a literal of bytes or NULL.  {s} stands before every table: its schema and a
--- dot, or nothing.  {now} is the section of that name.
+-- dot, or nothing.  {now}, {may}, {hold_fits} and {number_fits} are the sections
+-- of those names.
 --
 -- Everything runs at READ COMMITTED, where each statement sees what was
 -- committed before it began, and one that had to wait for a row looks at the
@@ -166,14 +167,16 @@ SET LOCAL lock_timeout = '4s';
 SET LOCAL idle_in_transaction_session_timeout = '5s'
 
 -- name: lock_line
-INSERT INTO {s}hf_line (name, kind) VALUES ({name}, {kind})
+INSERT INTO {s}hf_line (name, kind) SELECT {name}, {kind} WHERE {may}
     ON CONFLICT DO NOTHING;
-SELECT 1 FROM {s}hf_line WHERE name = {name} AND kind = {kind} FOR UPDATE
+SELECT 1 FROM {s}hf_line
+ WHERE name = {name} AND kind = {kind} AND {may} FOR UPDATE
 
 -- name: lock_holds
 -- Also those of a renewal under way, which is waited for.
 SELECT count(*) FROM (SELECT 1 FROM {s}hf_hold
-                       WHERE name = {name} AND kind = {kind} FOR UPDATE) h
+                       WHERE name = {name} AND kind = {kind} AND {may}
+                         FOR UPDATE) h
 
 -- name: view
 SELECT 0 AS rank, encode(coalesce(l.client, ''), 'hex') AS client,
@@ -259,29 +262,40 @@ DELETE FROM {s}hf_answer
 -- A client listens on a channel of its own; the note is sent by the commit.
 SELECT pg_notify('hf_' || encode({client}, 'hex'), convert_from({note}, 'UTF8'))
 
--- In one round trip, where nobody waits.  The line and what is held in it are
--- locked by statements before, so that these see all that others committed.
+-- In one round trip, where nobody waits.  What does not fit as it is looked at
+-- is not locked, and takes no transaction number.  What does is decided about
+-- behind the locks, by statements that see all that others committed.
+
+-- name: may
+-- The setting is the transaction's, and it is not set where nobody looked.
+current_setting('hf.may', true) IS DISTINCT FROM 'false'
+
+-- name: hold_fits
+-- Who writes has the line's own kind; it gets along with nobody.
+l.waits = 0 AND (l.gone_at IS NULL OR l.gone_at > {now})
+   AND NOT EXISTS (SELECT 1 FROM {s}hf_hold h
+                    WHERE h.name = {name} AND h.kind = {kind}
+                      AND h.until > {now}
+                      AND ((h.client = {client} AND h.owner = {owner})
+                           OR (({asked} = {kind} OR h.asked = h.kind)
+                               AND NOT (h.client = {client}
+                                        AND h.owner = {beside}
+                                        AND h.kept = 0))))
+   AND ({permits} = 0
+        OR l.number - (SELECT coalesce(sum(h.permits), 0) FROM {s}hf_hold h
+                        WHERE h.name = {name} AND h.kind = {kind}
+                          AND h.until > {now}) >= {permits})
+
+-- name: hold_look
+SELECT set_config('hf.may', coalesce(bool_and({hold_fits}),
+                                     {permits} = 0)::text, true)
+  FROM {s}hf_line l WHERE l.name = {name} AND l.kind = {kind}
 
 -- name: hold_take
--- Who writes has the line's own kind; it gets along with nobody.
 WITH ok AS (UPDATE {s}hf_line l
                SET token = greatest(l.token + 1, {now}), until = {now}
-             WHERE l.name = {name} AND l.kind = {kind} AND l.waits = 0
-               AND (l.gone_at IS NULL OR l.gone_at > {now})
-               AND NOT EXISTS
-                   (SELECT 1 FROM {s}hf_hold h
-                     WHERE h.name = {name} AND h.kind = {kind}
-                       AND h.until > {now}
-                       AND ((h.client = {client} AND h.owner = {owner})
-                            OR (({asked} = {kind} OR h.asked = h.kind)
-                                AND NOT (h.client = {client}
-                                         AND h.owner = {beside}
-                                         AND h.kept = 0))))
-               AND ({permits} = 0
-                    OR l.number - (SELECT coalesce(sum(h.permits), 0)
-                                     FROM {s}hf_hold h
-                                    WHERE h.name = {name} AND h.kind = {kind}
-                                      AND h.until > {now}) >= {permits})
+             WHERE l.name = {name} AND l.kind = {kind} AND {may}
+               AND {hold_fits}
          RETURNING l.token)
 INSERT INTO {s}hf_hold (name, kind, client, owner, token, asked, permits, nonce,
                         until, since, kept)
@@ -299,20 +313,31 @@ DELETE FROM {s}hf_hold h
    AND l.name = {name} AND l.kind = {kind} AND l.waits = 0
    AND (l.gone_at IS NULL OR l.gone_at > {now})
 
--- name: number_add
+-- name: number_fits
 -- What becomes less lets nobody in, so it may pass those who wait.
+l.number IS NOT NULL AND (l.gone_at IS NULL OR l.gone_at > {now})
+   AND (l.waits = 0 OR {value} < 0)
+   AND l.number + {value} - leased.n >= {least}
+   AND NOT EXISTS (SELECT 1 FROM {s}hf_answer a
+                    WHERE a.name = {name} AND a.kind = {kind}
+                      AND a.nonce = {nonce})
+
+-- name: number_look
+WITH leased AS (SELECT coalesce(sum(permits), 0)::bigint AS n
+                  FROM {s}hf_hold
+                 WHERE name = {name} AND kind = {kind} AND until > {now})
+SELECT set_config('hf.may', coalesce(bool_and({number_fits}), false)::text,
+                  true)
+  FROM {s}hf_line l, leased WHERE l.name = {name} AND l.kind = {kind}
+
+-- name: number_add
 WITH leased AS (SELECT coalesce(sum(permits), 0)::bigint AS n
                   FROM {s}hf_hold
                  WHERE name = {name} AND kind = {kind} AND until > {now}),
 ok AS (UPDATE {s}hf_line l SET number = l.number + {value}
          FROM leased
-        WHERE l.name = {name} AND l.kind = {kind} AND l.number IS NOT NULL
-          AND (l.gone_at IS NULL OR l.gone_at > {now})
-          AND (l.waits = 0 OR {value} < 0)
-          AND l.number + {value} - leased.n >= {least}
-          AND NOT EXISTS (SELECT 1 FROM {s}hf_answer a
-                           WHERE a.name = {name} AND a.kind = {kind}
-                             AND a.nonce = {nonce})
+        WHERE l.name = {name} AND l.kind = {kind} AND {may}
+          AND {number_fits}
     RETURNING l.number - leased.n AS n)
 INSERT INTO {s}hf_answer (name, kind, nonce, result, value, until)
 SELECT {name}, {kind}, {nonce}, 0, ok.n, {now} + {lease} FROM ok

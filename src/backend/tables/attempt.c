@@ -19,7 +19,6 @@
 
 #define LOOK_AGAIN  (2 * HF_SECOND) /* a note can be lost… */
 #define LOOK_LATER  (6 * HF_SECOND) /* …who is far back misses little */
-#define LATELY      (100 * HF_MS)
 #define POLL_FIRST  INT64_C(20000)  /* us, where none comes by itself… */
 #define POLL_LAST   INT64_C(500000) /* …up to this */
 #define PLACE_FRESH (HF_PLACE_US * 2 / 3)
@@ -229,8 +228,9 @@ static int ask_lightly(hf_tables *t, hf_claim *c, request *r, hf_time by,
 
 /* ---- one transaction --------------------------------------------------- */
 
-/* In one round trip, where nobody waits.  A try that is refused is told so by
- * the view that comes along. */
+/* In one round trip, where nobody waits.  A try that is refused locks nothing,
+ * so that it keeps nobody out who renews or comes, and is told so by the view
+ * that comes along. */
 static int ask_shortly(hf_tables *t, hf_claim *c, request *r, hf_time by,
                        hf_error *err) {
     bool leased = hf__tables_is_leased(c->kind);
@@ -312,52 +312,12 @@ static hf_time ask_again(const hf_tables *t, const request *r) {
     return r->asked + (r->ends > 0 ? r->ends : 0) * 1000;
 }
 
-static uint32_t hash_of(const hf_claim *c) {
-    uint32_t h = 2166136261u ^ (uint32_t)c->kind;
-
-    for (const char *at = c->name; *at; at++)
-        h = (h ^ (unsigned char)*at) * 16777619u;
-    return h;
-}
-
-/* Who tries again and again would lock the line every time, and those out who
- * renew and come.  After a refusal it only reads, until there is something to
- * take.  A semaphore is not among them: it must look for its answer first. */
-static bool is_shy(hf_tables *t, const hf_claim *c, const request *r) {
-    uint32_t name = hash_of(c);
-    bool yes;
-
-    if (r->waits || !hf__tables_is_leased(c->kind))
-        return false;
-    pthread_mutex_lock(&t->mu);
-    yes = t->refusals[name % HF_REFUSALS].name == name &&
-          hf__now() < t->refusals[name % HF_REFUSALS].at + LATELY;
-    pthread_mutex_unlock(&t->mu);
-    return yes;
-}
-
-static void remember_refusal(hf_tables *t, const hf_claim *c) {
-    uint32_t name = hash_of(c);
-
-    pthread_mutex_lock(&t->mu);
-    t->refusals[name % HF_REFUSALS].name = name;
-    t->refusals[name % HF_REFUSALS].at = hf__now();
-    pthread_mutex_unlock(&t->mu);
-}
-
 /* What can be done without a turn; HF_AGAIN: it takes one. */
 static int ask(hf_tables *t, hf_claim *c, request *r, hf_time by,
                hf_error *err) {
-    int rc = HF_AGAIN;
-
     if (hf__tables_is_lock(c->kind) || hf__place_waits(c) ||
         c->kind == HF_LATCH)
         return ask_lightly(t, c, r, by, err);
-    if (is_shy(t, c, r))
-        rc = look_only(t, c, r, by, err);
-    if (rc != HF_AGAIN)
-        return rc;
-    r->asked = hf__now();
     return ask_shortly(t, c, r, by, err);
 }
 
@@ -382,7 +342,5 @@ int hf__tables_attempt(hf_backend *be, hf_claim *c, bool waits, hf_time by,
     c->ask_again = ask_again(t, &r);
     if (r.waits)
         hf__tables_refused(t, c, r.ahead);
-    else
-        remember_refusal(t, c);
     return HF_BUSY;
 }

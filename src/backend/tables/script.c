@@ -18,6 +18,17 @@ static const char *const param_names[HF_N_PARAMS] = {
 #undef HF_X
 };
 
+/* Sections that stand in others. */
+static const struct {
+    const char *name;
+    hf_sql section;
+} expressions[] = {
+    {"now", HF_SQL_now},
+    {"may", HF_SQL_may},
+    {"hold_fits", HF_SQL_hold_fits},
+    {"number_fits", HF_SQL_number_fits},
+};
+
 void hf__script_init(hf_script *s, const hf_database *db) {
     *s = (hf_script){.db = db};
 }
@@ -77,20 +88,21 @@ static bool is(const char *word, size_t n, const char *name) {
     return strncmp(word, name, n) == 0 && name[n] == '\0';
 }
 
+static void append_section(hf_script *s, hf_sql which, const hf_params *p);
+
 /* A word out of braces. */
 static void append_word(hf_script *s, const char *word, size_t n,
                         const hf_params *p) {
-    const char *now = s->db->ops->texts[HF_SQL_now];
-
     if (is(word, n, "s")) {
         if (s->db->schema)
             append(s, s->db->schema, strlen(s->db->schema));
         return;
     }
-    if (is(word, n, "now")) {
-        append(s, now, strcspn(now, "\n"));
-        return;
-    }
+    for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++)
+        if (is(word, n, expressions[i].name)) {
+            append_section(s, expressions[i].section, p);
+            return;
+        }
     for (size_t i = 0; p && i < HF_N_PARAMS; i++)
         if (is(word, n, param_names[i])) {
             append_value(s, &p->of[i]);
@@ -108,11 +120,9 @@ static size_t trimmed(const char *text) {
     return n;
 }
 
-size_t hf__script_add(hf_script *s, hf_sql which, const hf_params *p) {
+static void append_section(hf_script *s, hf_sql which, const hf_params *p) {
     const char *at = s->db->ops->texts[which], *end = at + trimmed(at);
 
-    if (s->n > 0)
-        append(s, ";\n", 2);
     while (at < end) {
         size_t plain = strcspn(at, "{;");
 
@@ -130,5 +140,11 @@ size_t hf__script_add(hf_script *s, hf_sql which, const hf_params *p) {
             at += n + 1;
         }
     }
+}
+
+size_t hf__script_add(hf_script *s, hf_sql which, const hf_params *p) {
+    if (s->n > 0)
+        append(s, ";\n", 2);
+    append_section(s, which, p);
     return s->answers++;
 }

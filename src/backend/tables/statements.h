@@ -7,8 +7,9 @@
  * last one answers.  None ends with a semicolon, and no semicolon stands
  * anywhere else: the core counts them to find its answers.
  *
- * {x} in a section is a parameter out of the list below.  {now} is the section
- * `now`; {s} stands before the names of tables, for the schema they are in.
+ * {x} in a section is a parameter out of the list below, or another section,
+ * one that is an expression; {s} stands before the names of tables, for the
+ * schema they are in.
  * Bytes are answered in hexadecimal, lower case; "rows" below means that only
  * how many rows were written is looked at. */
 #ifndef HF_TABLES_STATEMENTS_H
@@ -120,8 +121,15 @@
  * hurry      The commit need not wait for the disk.  May be missing
  * commit, rollback
  *
- * One round trip for the other kinds: begin, lock_line, lock_holds, one of the
- * next, commit.  A dialect may leave them empty; then it takes a turn.
+ * One round trip for the other kinds: begin, perhaps a look, lock_line,
+ * lock_holds, one of the next, commit.  A dialect may leave them empty; then it
+ * takes a turn.
+ * may        an expression: false if a look in this transaction found that it
+ *            does not fit.  Then lock_line, lock_holds, hold_take and number_add
+ *            lock and write nothing, and answer no row
+ * hold_fits, number_fits  expressions over the row l of the line: what the next
+ *            ones want
+ * hold_look, number_look  look whether it fits, by reading only
  * hold_take  A new hold with a new token, if nobody waits, the number is not
  *            gone, the owner holds nothing yet, and: whoever asks for the
  *            line's own kind finds nobody who holds, others nobody who holds by
@@ -166,8 +174,13 @@
     X(remember)                                                                \
     X(forget)                                                                  \
     X(tell)                                                                    \
+    X(may)                                                                     \
+    X(hold_fits)                                                               \
+    X(hold_look)                                                               \
     X(hold_take)                                                               \
     X(hold_free)                                                               \
+    X(number_fits)                                                             \
+    X(number_look)                                                             \
     X(number_add)                                                              \
     X(hurry)                                                                   \
     X(commit)                                                                  \

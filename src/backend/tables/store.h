@@ -22,7 +22,7 @@ typedef struct hf_ear {
     char name[];
 } hf_ear;
 
-enum { HF_EARS = 256, HF_AHEAD = 4, HF_REFUSALS = 64 };
+enum { HF_EARS = 256, HF_AHEAD = 4 };
 
 typedef struct hf_tables {
     hf_backend base;
@@ -33,12 +33,8 @@ typedef struct hf_tables {
     pthread_mutex_t mu;
     hf_ear *ears[HF_EARS];      /* mu: by name */
     size_t attending[HF_AHEAD]; /* mu: how many with so many ahead */
-    struct {
-        uint32_t name; /* its hash */
-        hf_time at;
-    } refusals[HF_REFUSALS]; /* mu: of those who only tried */
-    hf_time tidy_at;         /* mu */
-    bool announced;          /* mu */
+    hf_time tidy_at;            /* mu */
+    bool announced;             /* mu */
 } hf_tables;
 
 /* The line that a kind stands in. */

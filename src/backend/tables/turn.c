@@ -204,13 +204,17 @@ int hf__turn_dry(hf_tables *t, hf_claim *c, const hf_rows *view,
 
 void hf__turn_short(hf_script *s, hf_sql which, const hf_params *p, bool looks,
                     size_t *at, size_t *view, size_t *recall) {
+    bool number = which == HF_SQL_number_add;
+
     hf__script_add(s, HF_SQL_begin, p);
+    if (looks)
+        hf__script_add(s, number ? HF_SQL_number_look : HF_SQL_hold_look, p);
     hf__script_add(s, HF_SQL_lock_line, p);
     if (which != HF_SQL_hold_free)
         hf__script_add(s, HF_SQL_lock_holds, p);
     *at = hf__script_add(s, which, p);
     if (looks) {
-        *recall = hf__script_add(s, HF_SQL_recall, p);
+        *recall = number ? hf__script_add(s, HF_SQL_recall, p) : 0;
         *view = hf__script_add(s, HF_SQL_view, p);
     }
     hf__script_add(s, HF_SQL_commit, p);

@@ -37,9 +37,10 @@ int hf__turn_dry(hf_tables *t, hf_claim *c, const hf_rows *view,
                  const hf_rows *recall, hf_decide_fn *decide, void *arg,
                  hf_error *err);
 
-/* A transaction that one statement decides: begin, the locks, `which`, behind
- * it a view (and what the nonce was answered) if it is wanted, and commit.
- * Answers are found by *at, and those of the others behind it. */
+/* A transaction that one statement decides: begin, the locks, `which`, commit.
+ * A claim looks first, so that nothing is locked or written for one that is
+ * refused, and looks behind it: at the line, and for what the nonce was answered
+ * where a number is meant.  Answers are found by *at, *view and *recall. */
 void hf__turn_short(hf_script *s, hf_sql which, const hf_params *p, bool looks,
                     size_t *at, size_t *view, size_t *recall);
 

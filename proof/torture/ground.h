@@ -29,7 +29,8 @@ enum {
     NAME_LATCH = 10000
 };
 
-enum { PERMITS = 3 }; /* of each semaphore */
+enum { CLIENTS = 512 }; /* workers whose clients are known by name */
+enum { PERMITS = 3 };   /* of each semaphore */
 enum { LATCH_COUNT = 3 };
 
 typedef struct cell {
@@ -51,6 +52,8 @@ typedef struct ground {
     atomic_ulong spoilt;      /* somebody else was there meanwhile            */
     atomic_ulong doubts;      /* permits that nobody knows of any more        */
     atomic_ulong by_code[64]; /* answers of acquire, by their number     */
+    char clients[CLIENTS][48]; /* by the number of their worker; two threads
+                                  of it may write the same there          */
     cell cells[CELLS];
 } ground;
 

@@ -47,6 +47,8 @@ typedef struct store {
      * `size` of it goes into `what`. */
     int (*left)(site *s, char *what, size_t size); /* NULL: hf_list only */
     const fault *faults; /* without a name at the end */
+    bool keeps_dead;     /* a killed waiter stays in a fair line, passed over,
+                        until the line ends by itself                     */
     int lease_ms, timeout_ms;
 } store;
 

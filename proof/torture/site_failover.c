@@ -143,6 +143,7 @@ static const fault sentinel_faults[] = {
 
 const store store_sentinel = {
     .name = "sentinel",
+    .keeps_dead = true,
     .missing = hf_test_redis_missing,
     .start = sentinel_start,
     .stop = sentinel_stop,
@@ -274,6 +275,7 @@ static const fault cluster_faults[] = {
 
 const store store_cluster = {
     .name = "cluster",
+    .keeps_dead = true,
     .missing = hf_test_redis_missing,
     .start = cluster_start,
     .stop = cluster_stop,

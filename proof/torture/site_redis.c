@@ -178,6 +178,7 @@ static const fault faults[] = {
 
 const store store_redis = {
     .name = "redis",
+    .keeps_dead = true,
     .missing = missing,
     .start = start,
     .stop = stop,

@@ -94,8 +94,11 @@ static void kill_one(trial *t) {
     seat *w = &t->seats[IMMORTAL + (n > 0 ? chance_below(&t->c, n) : 0)];
     if (n <= 0 || w->pid == 0)
         return;
-    hf_test_kill(w->pid);
     note(t, HF_SAW_KILLED, w->number, 0);
+    hf_test_kill(w->pid);
+    w->pid = 0;
+    if (w->number < CLIENTS) /* nobody expects it to clean up any more */
+        t->g->clients[w->number][0] = '\0';
     t->o->kills++;
     spawn(t, (int)(w - t->seats));
 }
@@ -106,8 +109,8 @@ static void stop_one(trial *t) {
     int lease = t->g->lease_ms;
     if (w->pid == 0 || w->resume_at != 0)
         return;
-    note(t, HF_SAW_PAUSED, w->number, 0);
     hf_test_pause(w->pid);
+    note(t, HF_SAW_PAUSED, w->number, 0);
     t->o->stops++;
     w->resume_at =
         hf_test_now_ms() + (chance_percent(&t->c, 60) ?
@@ -116,9 +119,9 @@ static void stop_one(trial *t) {
 }
 
 static void resume(trial *t, seat *w) {
+    note(t, HF_SAW_RESUMED, w->number, 0);
     if (w->pid != 0)
         hf_test_resume(w->pid);
-    note(t, HF_SAW_RESUMED, w->number, 0);
     w->resume_at = 0;
 }
 
@@ -261,14 +264,28 @@ static void await_workers(trial *t) {
 }
 
 typedef struct listing {
+    const trial *t;
     int n;
     char *what;
     size_t size;
 } listing;
 
+/* Of somebody who came to its end as it should? */
+static bool is_known(const trial *t, const char *owner) {
+    for (int i = 0; i < CLIENTS; i++) {
+        const char *client = t->g->clients[i];
+        if (client[0] != '\0' && strncmp(owner, client, strlen(client)) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void on_place(void *arg, const hf_place *place) {
     listing *l = arg;
     size_t len = strlen(l->what);
+    if (!place->holds && l->t->p->site->store->keeps_dead &&
+        !is_known(l->t, place->owner))
+        return;
     l->n++;
     snprintf(l->what + len, l->size - len, " %s:%s:%s", place->kind,
              place->name, place->holds ? "held" : "waits");
@@ -299,7 +316,7 @@ static int what_is_left(trial *t, hf_client *client) {
     outcome *o = t->o;
     site *s = t->p->site;
     o->left[0] = '\0';
-    listing l = {0, o->left, sizeof o->left};
+    listing l = {t, 0, o->left, sizeof o->left};
     if (hf_list(client, NULL, on_place, &l, NULL) != HF_OK)
         return -1;
     if (l.n == 0 && s->store->left != NULL)
@@ -342,6 +359,7 @@ static void promise_of(const plan *p, hf_promise *ret) {
         .late_ns = INT64_C(12000000000),
         .haste_ns = INT64_C(3000000000),
         .permits = PERMITS,
+        .lease_ns = p->site->store->lease_ms * INT64_C(1000000),
     };
     for (int i = 0; i < p->n_faults; i++)
         if (p->faults[i]->weak)

@@ -95,6 +95,7 @@ static void on_state(void *arg, hf_lock *lock, hf_state state, int why) {
                                .kind = (uint8_t)c->kind,
                                .name = c->name,
                                .claim = c->id,
+                               .token = c->token,
                                .code = why});
 }
 
@@ -170,8 +171,8 @@ static int some_wait(hand *h) {
 /* Up to two leases, but short ones more often. */
 static int64_t some_hold(hand *h) {
     int dice = chance_below(&h->c, 100), lease = h->w->g->lease_ms;
-    return dice < 88 ? chance_below(&h->c, 5000) * INT64_C(1000) :
-           dice < 97 ? ms(chance_below(&h->c, lease / 4)) :
+    return dice < 94 ? chance_below(&h->c, 5000) * INT64_C(1000) :
+           dice < 98 ? ms(chance_below(&h->c, lease / 4)) :
                        ms(chance_below(&h->c, 2 * lease));
 }
 
@@ -216,6 +217,7 @@ static hf_record begin_acquire(claim *c, int wait_ms) {
     c->id = next_call(c->h);
     hf_record rec = ask_of(c, HF_DO_ACQUIRE);
     rec.until = wait_ms < 0 ? 0 : now() + ms(wait_ms);
+    rec.value = c->fixed ? ms(c->h->w->g->lease_ms) : 0;
     note(c->h, rec);
     return rec;
 }
@@ -223,7 +225,7 @@ static hf_record begin_acquire(claim *c, int wait_ms) {
 static void end_acquire(claim *c, hf_record rec, int code) {
     rec.saw = HF_SAW_ANSWER;
     rec.code = code;
-    rec.until = 0;
+    rec.until = rec.value = 0;
     if (code == HF_OK) {
         rec.token = c->token = hf_lock_token(c->lock);
         rec.until = now();
@@ -232,6 +234,18 @@ static void end_acquire(claim *c, hf_record rec, int code) {
     note(c->h, rec);
     atomic_fetch_add(&c->h->w->g->by_code[(code < 0 ? -code : code + 32) % 64],
                      1);
+}
+
+/* "CLIENT:NUMBER": so that what is left in the store can be told to be of one
+ * who was killed, or of one who should have cleaned up. */
+static void sign(claim *c) {
+    worker *w = c->h->w;
+    char owner[128];
+    if (w->number >= CLIENTS || w->g->clients[w->number][0] != '\0')
+        return;
+    hf_lock_owner(c->lock, owner, sizeof owner);
+    owner[strcspn(owner, ":")] = '\0';
+    snprintf(w->g->clients[w->number], sizeof w->g->clients[0], "%.47s", owner);
 }
 
 static hf_record begin_release(claim *c) {
@@ -293,6 +307,7 @@ static void use_lock(hand *h, uint32_t name, hf_kind kind) {
     end_acquire(&c, rec, code);
     hide(h);
     if (code == HF_OK) {
+        sign(&c);
         stay(h, &c, 1);
         rec = begin_release(&c);
         end_call(h, rec, hf_lock_release(c.lock, NULL));
@@ -386,7 +401,7 @@ static void use_semaphore(hand *h) {
     note(h, rec);
     int code = hf_semaphore_acquire(sem, 1, wait_ms, NULL);
     hide(h);
-    rec.until = code == HF_OK ? INT64_MAX / 2 : 0;
+    rec.until = 0;
     end_call(h, rec, code);
     if (hf_error_class(code) == HF_CLASS_DOUBT)
         atomic_fetch_add(&h->w->g->doubts, 1);

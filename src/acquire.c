@@ -184,14 +184,40 @@ static bool came_too_late(const quest *q) {
                                  hf__good_for_ms(c->lease_ms, c->session_ms));
 }
 
-static int ask(quest *q, hf_error *err) {
+static int attempt(quest *q, hf_error *err) {
     hf_backend *be = q->client->be;
+
+    q->asked = hf__now();
+    return be->ops->attempt(be, &q->hold->claim, q->waits, answer_by(q), err);
+}
+
+/* The number was used before, and a store that has lost writes may not know
+ * that its last grant was given back: it takes us for the holder and names a
+ * token that was used.  So that is given back once more. */
+static int attempt_anew(quest *q, hf_error *err) {
+    hf_backend *be = q->client->be;
+    hf_claim *c = &q->hold->claim;
+    int rc = be->ops->release(be, c, HF_RELEASE, NULL, answer_by(q), err);
+
+    c->token = c->last_token = 0;
+    if (rc == HF_OK || rc == HF_ELOST)
+        rc = attempt(q, err);
+    if (rc == HF_OK && c->token <= q->hold->above)
+        rc = HF_EDOUBT;
+    return rc < 0 ?
+               hf__fail(err, HF_EDOUBT,
+                        "the store forgot that '%s' was released", c->name) :
+               rc;
+}
+
+static int ask(quest *q, hf_error *err) {
     int rc;
 
     if (take_gift(q))
         return HF_OK;
-    q->asked = hf__now();
-    rc = be->ops->attempt(be, &q->hold->claim, q->waits, answer_by(q), err);
+    rc = attempt(q, err);
+    if (rc == HF_OK && q->hold->above && q->hold->claim.token <= q->hold->above)
+        rc = attempt_anew(q, err);
     if (rc == HF_OK && came_too_late(q))
         rc = hf__fail(err, HF_EDOUBT, "the answer came after its lease");
     if (rc == HF_EDOUBT && q->hold->claim.kind != HF_LATCH)

@@ -157,6 +157,8 @@ static int fault_release(hf_backend *be, hf_claim *c, hf_how how,
         return unanswered(err);
     case HF_TROUBLE_SILENT:
         return silent(f, by, err);
+    case HF_TROUBLE_FORGOTTEN:
+        return HF_OK;
     case HF_TROUBLE_TWICE:
         f->inner->ops->release(f->inner, c, how, whose, by, err);
         break;

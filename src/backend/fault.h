@@ -23,7 +23,9 @@ typedef enum hf_trouble {
     HF_TROUBLE_TWICE,      /* arrives twice                                 */
     HF_TROUBLE_SILENT,     /* no answer until the deadline, then HF_EDOUBT;
                               without effect                                */
-    HF_TROUBLE_MUTE        /* watch: says yes, but no message ever comes    */
+    HF_TROUBLE_MUTE,       /* watch: says yes, but no message ever comes    */
+    HF_TROUBLE_FORGOTTEN   /* release: says yes, and then the store loses
+                              what it wrote                                 */
 } hf_trouble;
 
 /* For hf__open_wrapped; `arg` may be a hf_backend **, which gets the wrapper

@@ -623,6 +623,25 @@ static void the_place_of_a_fair_waiter_is_kept(void **state) {
     }
 }
 
+/* A fair number is used again once its release was confirmed.  Should a
+ * failover lose that release, the store takes the next of that number for its
+ * holder; a token that was used would let the former one write, too. */
+static void a_release_that_the_store_lost_brings_no_token_back(void **state) {
+    (void)state;
+    hf_client *client = troubled(NULL);
+    hf_lock *lock = hf_test_lock(client, "x", FAIR);
+    for (int waits = 0; waits < 2; waits++) {
+        hf_expect(HF_OK, hf_lock_try(lock, ERR));
+        uint64_t before = hf_lock_token(lock);
+        hf__fault_set(trouble, HF_VERB_RELEASE, HF_TROUBLE_FORGOTTEN, 1);
+        hf_expect(HF_OK, hf_lock_release(lock, ERR));
+        hf_expect(HF_OK, hf_lock_acquire(lock, waits ? 10000 : 0, ERR));
+        assert_true(hf_lock_token(lock) > before);
+        hf_expect(HF_OK, hf_lock_release(lock, ERR));
+        becomes_free("x");
+    }
+}
+
 /* Granted unasked, and the message was lost: the store then takes the name
  * back, or the waiter finds that it has it. */
 static void
@@ -799,6 +818,7 @@ static const struct CMUnitTest tests[] = {
     TEST(renewals_of_any_kind_may_fail_for_a_while),
     TEST(a_fair_waiter_whose_place_vanished_takes_another),
     TEST(the_place_of_a_fair_waiter_is_kept),
+    TEST(a_release_that_the_store_lost_brings_no_token_back),
     TEST(a_grant_that_came_unheard_is_found_or_asked_for_again),
     TEST(a_grant_that_came_unasked_is_kept_alive),
     TEST(a_grant_that_came_unasked_and_is_not_confirmed_is_lost),

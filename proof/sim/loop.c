@@ -141,17 +141,20 @@ uint64_t sim_events(void) {
 
 /* ---- clocks ------------------------------------------------------------ */
 
+/* A world lasts hours, so this does not overflow. */
 hf_time sim_local(const sim_process *p, hf_time at) {
-    return p->offset + at + (hf_time)((__int128)at * p->ppm / 1000000);
+    return p->offset + at + at * p->ppm / 1000000;
 }
 
+/* The division is off by little, which is put right. */
 hf_time sim_true(const sim_process *p, hf_time local) {
     hf_time at;
 
     if (local == HF_NEVER)
         return HF_NEVER;
-    at =
-        (hf_time)((__int128)(local - p->offset) * 1000000 / (1000000 + p->ppm));
+    at = (hf_time)((double)(local - p->offset) / (1 + p->ppm / 1e6));
+    while (sim_local(p, at) >= local)
+        at--;
     while (sim_local(p, at) < local)
         at++;
     return at;

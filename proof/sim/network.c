@@ -95,10 +95,26 @@ static void travels(sim_request *r, void (*arrives)(void *)) {
     sim_after(travel(), arrives, r);
 }
 
+/* A session's requests arrive in order, if at all, and none twice: what was
+ * said later is true. */
+static void send_in_order(sim_request *r) {
+    hf_time at = sim_now() + travel();
+
+    if (at <= r->link->last_arrival)
+        at = r->link->last_arrival + 1;
+    r->link->last_arrival = at;
+    r->refs++;
+    sim_after(at - sim_now(), request_arrives, r);
+}
+
 void sim_send(sim_request *r) {
     if (sim_link_is_cut_off(r->link) ||
         happens(SIM_LOST_REQUEST, sim_state.network.lose_request))
         return;
+    if (sim_state.flavour == SIM_SESSION) {
+        send_in_order(r);
+        return;
+    }
     travels(r, request_arrives);
     if (happens(SIM_REPEATED, sim_state.network.repeat))
         travels(r, request_arrives);

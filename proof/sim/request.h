@@ -37,7 +37,6 @@ typedef struct sim_request {
     int result;
     bool expired; /* the session had ended */
     int64_t answer;
-    hf_time applied; /* the log: by the server's clock */
 
     size_t n;
     struct sim_asked {
@@ -53,7 +52,8 @@ typedef struct sim_ear {
     hf_kind kind;
     uint64_t owner;
     int refs;
-    bool known; /* to the server */
+    bool known;       /* to the server */
+    int64_t sequence; /* at the server: of the request that made it */
     char name[40];
 } sim_ear;
 
@@ -82,6 +82,8 @@ struct sim_link {
     bool closing, reconnects, shaken;
     hf_time cut_off_until;
     uint64_t session;
+    int64_t sequence;     /* of watches: they must not overtake each other */
+    hf_time last_arrival; /* SIM_SESSION */
 
     /* The server's end. */
     hf_host at_server;

@@ -31,15 +31,23 @@ typedef struct standing {
     sim_link *link;
     hf_claim claim;
     bool holds;
+    uint64_t session;
     hf_time heard; /* the server's clock */
     char name[40];
 } standing;
+
+/* A request may have been done twice. */
+typedef struct entry {
+    sim_request *request;
+    hf_time at; /* the server's clock */
+} entry;
 
 static struct {
     unsigned stores; /* so many there were, for their names */
     char path[16];
     hf_backend *handles[128]; /* of each link */
-    sim_request **log;
+    bool copied;              /* the log is kept */
+    entry *log;
     size_t n_log;
     standing *standing;
     bool mute; /* nobody is told what happens */
@@ -117,7 +125,8 @@ static void forget(standing **at) {
     free(gone);
 }
 
-static bool stands(sim_link *link, const hf_claim *c, bool holds) {
+static bool stands(const sim_request *r, const hf_claim *c, bool holds) {
+    sim_link *link = r->link;
     standing *one = *find(link, c);
     bool is_new = !one;
 
@@ -133,6 +142,7 @@ static bool stands(sim_link *link, const hf_claim *c, bool holds) {
     one->claim = *c;
     one->claim.name = one->name;
     one->holds = holds;
+    one->session = r->session;
     one->heard = hf__now();
     return is_new;
 }
@@ -172,8 +182,8 @@ static int attempt(hf_backend *be, sim_request *r, hf_claim *c) {
     int rc = be->ops->attempt(be, c, place, HF_NEVER, &err);
 
     if (rc == HF_OK && c->token)
-        stands(r->link, c, true);
-    else if (rc == HF_BUSY && place && c->place && stands(r->link, c, false) &&
+        stands(r, c, true);
+    else if (rc == HF_BUSY && place && c->place && stands(r, c, false) &&
              c->kind == HF_FAIR && !s.mute && s.placed)
         s.placed(r->link->process->number, r->call);
     if (rc == HF_OK && sim_state.flavour == SIM_SESSION)
@@ -224,21 +234,26 @@ static uint64_t ear_of(const hf_claim *c) {
 }
 
 static int watch(hf_backend *be, sim_request *r, hf_claim *c) {
-    sim_ear **at = sim_ear_find(&r->link->watches, c->kind, c->name, ear_of(c));
+    sim_ear *e = *sim_ear_find(&r->link->watches, c->kind, c->name, ear_of(c));
     hf_error err;
+    int rc = HF_OK;
 
-    if (*at)
-        return HF_OK;
-    sim_ear_add(&r->link->watches, c->kind, c->name, ear_of(c));
-    return be->ops->watch(be, c, true, HF_NEVER, &err);
+    if (!e) {
+        e = sim_ear_add(&r->link->watches, c->kind, c->name, ear_of(c));
+        rc = be->ops->watch(be, c, true, HF_NEVER, &err);
+    }
+    if (e->sequence < r->value)
+        e->sequence = r->value;
+    return rc;
 }
 
-static void unwatch(hf_backend *be, sim_link *link, const hf_claim *c) {
+static void unwatch(hf_backend *be, sim_link *link, const hf_claim *c,
+                    int64_t sequence) {
     sim_ear **at = sim_ear_find(&link->watches, c->kind, c->name, ear_of(c));
     sim_ear *gone = *at;
     hf_error err;
 
-    if (!gone)
+    if (!gone || gone->sequence > sequence)
         return;
     be->ops->watch(be, c, false, HF_NEVER, &err);
     *at = gone->next;
@@ -255,7 +270,7 @@ static int apply_one(hf_backend *be, sim_request *r, hf_claim *c,
     case SIM_WATCH:
         return watch(be, r, c);
     case SIM_UNWATCH:
-        unwatch(be, r->link, c);
+        unwatch(be, r->link, c, r->value);
         return HF_OK;
     case SIM_RENEW:
         return c->result = renew(be, r, c);
@@ -268,6 +283,15 @@ static int apply_one(hf_backend *be, sim_request *r, hf_claim *c,
     }
 }
 
+static void write_down(sim_request *r) {
+    if (!s.copied)
+        return;
+    if (s.n_log == KEPT)
+        abort();
+    r->refs++;
+    s.log[s.n_log++] = (entry){r, hf__now()};
+}
+
 /* ---- sessions ---------------------------------------------------------- */
 
 static void take_out(standing **at) {
@@ -276,21 +300,21 @@ static void take_out(standing **at) {
                                      (hf_claim *[]){&(*at)->claim}, 1);
     hf_error err;
 
-    r->applied = hf__now();
-    s.log[s.n_log++] = r;
-    be->ops->release(be, &r->of[0].claim, HF_RELEASE, NULL, HF_NEVER, &err);
+    write_down(r);
+    be->ops->release(be, &(*at)->claim, HF_RELEASE, NULL, HF_NEVER, &err);
+    sim_request_put(r);
     forget(at);
 }
 
 static void end_session(sim_link *link) {
     sim_faults[SIM_EXPIRED] += !link->process->dead && !link->closing;
     sim_trace("server: the session of process %u ends", link->process->number);
+    sim_server_hang_up(link); /* first: nothing is granted to it any more */
     for (standing **at = &s.standing; *at;)
         if ((*at)->link == link)
             take_out(at);
         else
             at = &(*at)->next;
-    sim_server_hang_up(link);
     link->session_until = 0;
 }
 
@@ -312,14 +336,6 @@ static bool in_session(sim_request *r) {
 }
 
 /* ---- arrivals ---------------------------------------------------------- */
-
-static void write_down(sim_request *r) {
-    if (s.n_log == KEPT)
-        abort();
-    r->refs++;
-    r->applied = hf__now();
-    s.log[s.n_log++] = r;
-}
 
 static const char *const verbs[] = {"attempt", "watch", "unwatch", "renew",
                                     "release", "count", "ping"};
@@ -370,12 +386,22 @@ void sim_server_hang_up(sim_link *link) {
 
         unwatch(
             s.handles[link->number], link,
-            &(hf_claim){.kind = e->kind, .name = e->name, .owner = e->owner});
+            &(hf_claim){.kind = e->kind, .name = e->name, .owner = e->owner},
+            INT64_MAX);
     }
     sim_as(before);
 }
 
 /* ---- the clock of the server ------------------------------------------- */
+
+/* Does nobody keep it up any more?  A copy that took over may know of sessions
+ * that had ended. */
+static bool has_lapsed(const standing *one, hf_time now) {
+    if (sim_state.flavour == SIM_SESSION)
+        return !one->link->session_until ||
+               one->session != one->link->server_session;
+    return !one->holds && now - one->heard > PLACE_MS * HF_MS;
+}
 
 static void tick(void *arg) {
     sim_process *before;
@@ -386,18 +412,17 @@ static void tick(void *arg) {
         return;
     before = sim_as(&sim_state.process);
     now = hf__now();
-    for (standing **at = &s.standing; sim_state.up && *at;)
-        if (!(*at)->holds && sim_state.flavour != SIM_SESSION &&
-            now - (*at)->heard > PLACE_MS * HF_MS)
-            take_out(at);
-        else
-            at = &(*at)->next;
     for (size_t i = 0; sim_state.up && i < sim_state.n_links; i++) {
         sim_link *link = sim_state.links[i];
 
         if (link->session_until && now >= link->session_until)
             end_session(link);
     }
+    for (standing **at = &s.standing; sim_state.up && *at;)
+        if (has_lapsed(*at, now))
+            take_out(at);
+        else
+            at = &(*at)->next;
     sim_as(before);
     sim_after(TICK_MS * HF_MS, tick, NULL);
 }
@@ -421,16 +446,16 @@ static void replay(hf_time until) {
 
     s.n_log = 0;
     s.mute = true;
-    while (s.n_log < n && s.log[s.n_log]->applied <= until) {
-        sim_request *r = s.log[s.n_log++];
+    while (s.n_log < n && s.log[s.n_log].at <= until) {
+        entry *e = &s.log[s.n_log++];
 
-        sim_freeze(r->applied);
-        apply(r, false);
+        sim_freeze(e->at);
+        apply(e->request, false);
     }
     sim_freeze(0);
     s.mute = false;
     for (size_t i = s.n_log; i < n; i++)
-        sim_request_put(s.log[i]);
+        sim_request_put(s.log[i].request);
 }
 
 static void hang_up_all(void) {
@@ -475,10 +500,10 @@ void sim_server_network(sim_network network) {
 
 /* ---- beginning and end ------------------------------------------------- */
 
-void sim_server_begin(sim_flavour flavour, sim_network network,
+void sim_server_begin(sim_flavour flavour, sim_network network, bool copied,
                       sim_placed_fn *placed) {
     unsigned stores = s.stores;
-    sim_request **log = s.log;
+    entry *log = s.log;
 
     memset(&sim_state, 0, sizeof sim_state);
     memset(&s, 0, sizeof s);
@@ -486,6 +511,7 @@ void sim_server_begin(sim_flavour flavour, sim_network network,
     s.log = log ? log : malloc(KEPT * sizeof *log);
     if (!s.log)
         abort();
+    s.copied = copied;
     s.placed = placed;
     sim_state.flavour = flavour;
     sim_state.network = network;
@@ -541,7 +567,7 @@ void sim_server_end(void) {
     close_store();
     drop_standing();
     for (size_t i = 0; i < s.n_log; i++)
-        sim_request_put(s.log[i]);
+        sim_request_put(s.log[i].request);
     s.n_log = 0;
     for (size_t i = 0; i < sim_state.n_links; i++)
         free_link(sim_state.links[i]);

@@ -123,6 +123,7 @@ static void watch_off(sim_link *link, const hf_claim *c) {
     if (gone->known && !link->process->dead) {
         sim_request *r = sim_request_new(link, SIM_UNWATCH, &only, 1);
 
+        r->value = ++link->sequence;
         sim_send(r);
         sim_request_put(r);
     }
@@ -133,8 +134,10 @@ static void watch_off(sim_link *link, const hf_claim *c) {
 static int introduce(sim_link *link, const hf_claim *c, hf_time by) {
     hf_claim copy = *c, *only = &copy;
     sim_request *r = sim_request_new(link, SIM_WATCH, &only, 1);
-    int rc = ask(r, by);
+    int rc;
 
+    r->value = ++link->sequence;
+    rc = ask(r, by);
     if (rc == HF_OK && r->expired)
         rc = HF_EDOWN;
     if (rc == HF_OK) {
@@ -336,8 +339,8 @@ static void sim_close(hf_backend *be, bool forked) {
 
     (void)forked;
     link->closing = true;
-    join(&link->receiver);
     join(&link->pinger);
+    join(&link->receiver);
     sim_server_hang_up(link);
     free(be);
 }

@@ -68,7 +68,8 @@ typedef struct sim_link sim_link;
 /* PLACED: the server gave the asker of `call` a place in a fair line. */
 typedef void sim_placed_fn(uint32_t process, uint32_t call);
 
-void sim_server_begin(sim_flavour flavour, sim_network network,
+/* `copied`: a copy follows it, that could take over. */
+void sim_server_begin(sim_flavour flavour, sim_network network, bool copied,
                       sim_placed_fn *placed);
 void sim_server_end(void);
 

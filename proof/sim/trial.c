@@ -12,10 +12,11 @@
 #include "../checker.h"
 
 enum {
-    TROUBLE_S = 90,     /* so long things go wrong */
-    ENDING_S = 120,     /* by then everybody has come to an end */
-    SETTLED_MS = 13000, /* what is left goes by itself meanwhile … */
-    PROMPT_MS = 1000,   /* … unless nothing went wrong at all */
+    TROUBLE_S = 90, /* so long things go wrong */
+    ENDING_S = 120, /* by then everybody has come to an end */
+    SETTLED_MS = 13000,
+    PROMPT_MS = 1000,
+    STEP_BACK_MS = 25000,
     MOST_PROGRAMS = 96,
     PAUSE_S = 8
 };
@@ -287,8 +288,9 @@ static void run(uint64_t seed, sim_flavour flavour) {
     uint32_t programs;
 
     sim_begin(seed, profile->weather);
-    sim_server_begin(flavour, profile->network, placed);
+    sim_server_begin(flavour, profile->network, profile->failover > 0, placed);
     memset(&sim_scene_now, 0, sizeof sim_scene_now);
+    sim_scene_now.unsafe = profile->unsafe;
     sim_scene_now.names = (int)sim_between(1, 4);
     sim_scene_now.lease_ms = (int)sim_between(500, 6000);
     t.n = 0;
@@ -299,6 +301,16 @@ static void run(uint64_t seed, sim_flavour flavour) {
     for (int which = 0; which < SIM_N_FAULTS; which++)
         plan((sim_fault)which);
     sim_run(TROUBLE_S * HF_SECOND);
+}
+
+/* What the dead left goes by itself meanwhile, and what was done in doubt;
+ * without those nothing may be left at all. */
+static int64_t settling_ms(void) {
+    const sim_profile *p = t.profile;
+
+    if (p->step)
+        return SETTLED_MS + STEP_BACK_MS;
+    return p->kill || p->cut || p->network.lose_reply ? SETTLED_MS : PROMPT_MS;
 }
 
 /* Heals everything and waits for the end. */
@@ -315,11 +327,7 @@ static void end(void) {
         sim_record((hf_record){.saw = HF_SAW_LEFTOVER,
                                .code = HF_LEFT_THREAD,
                                .value = sim_living()});
-    sim_run(sim_now() + (mean_of(SIM_KILL) || t.profile->network.lose_reply ||
-                                 t.profile->cut ?
-                             SETTLED_MS :
-                             PROMPT_MS) *
-                            HF_MS);
+    sim_run(sim_now() + settling_ms() * HF_MS);
     left = sim_server_leftovers();
     if (left)
         sim_record((hf_record){
@@ -333,7 +341,8 @@ static int64_t longest_lease(sim_flavour flavour) {
 
     if (flavour == SIM_SESSION && ms < 4000)
         ms = 4000;
-    return ms * HF_MS / 100 * 102 + (t.profile->step ? 25 * HF_SECOND : 0);
+    return ms * HF_MS / 100 * 102 +
+           (t.profile->step ? STEP_BACK_MS * HF_MS : 0);
 }
 
 static hf_promise promise_of(const sim_profile *profile, sim_flavour flavour) {
@@ -343,6 +352,8 @@ static hf_promise promise_of(const sim_profile *profile, sim_flavour flavour) {
                     .place_ns = 11 * HF_SECOND,
                     .permits = SIM_PERMITS};
 
+    /* Who does not hear that it was its turn loses it. */
+    p.waived[HF_INV_FAIRNESS] = profile->network.lose_notice > 0;
     if (profile->unsafe) {
         p.waived[HF_INV_EXCLUSION] = true;
         p.waived[HF_INV_READERS] = true;

@@ -41,7 +41,7 @@ void sim_program_kill(sim_program *p);
 /* What all programs share. */
 typedef struct sim_scene {
     hf_history history;
-    bool stops;
+    bool stops, unsafe;
     int names;       /* of each kind */
     int lease_ms;    /* about */
     uint64_t broken; /* what the programs themselves saw go wrong */

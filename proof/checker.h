@@ -105,7 +105,14 @@ const char *hf_invariant_text(hf_invariant inv);
 void hf_verdict_print(FILE *out, const hf_verdict *v, const hf_promise *promise,
                       const hf_history *h);
 
-/* A picture of what happened to `name` around record `at`: SVG. */
+/* The same as one line of numbers under a head that names its columns; a file
+ * of many is what table.awk reads. */
+void hf_verdict_tsv_head(FILE *out);
+void hf_verdict_tsv(FILE *out, const char *store, const char *fault,
+                    const hf_verdict *v, const hf_promise *promise);
+
+/* A picture of what happened to `name` around record `at`: SVG.  The
+ * history must have been judged, which sorted it. */
 int hf_picture(FILE *out, const hf_history *h, uint32_t name, size_t at,
                int64_t span_ns);
 

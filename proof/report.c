@@ -77,7 +77,9 @@ static void print_detail(FILE *out, const hf_record *rec) {
         fprintf(out, " token %" PRIu64, rec->token);
     if (rec->until != 0)
         fprintf(out, " until %+.6f s", (double)(rec->until - rec->at) / 1e9);
-    if (rec->value != 0)
+    if (rec->saw == HF_SAW_HELD)
+        fprintf(out, " for %.6f s", (double)rec->value / 1e9);
+    else if (rec->value != 0)
         fprintf(out, " value %" PRId64, rec->value);
 }
 
@@ -184,4 +186,35 @@ void hf_verdict_print(FILE *out, const hf_verdict *v, const hf_promise *promise,
                 hf_invariant_text((hf_invariant)i), f->name);
         print_around(out, h, f);
     }
+}
+
+/* ---- for machines ------------------------------------------------------ */
+
+void hf_verdict_tsv_head(FILE *out) {
+    fputs("store\tfault\tverdict\tseconds\tgrants\trefusals\ttimeouts\tdoubts\t"
+          "losses\tdeaths\tpauses\tfaults\tleft_out\tlongest_wait_ns",
+          out);
+    for (int i = 0; i < HF_INV_N; i++) {
+        const char *name = hf_invariant_name((hf_invariant)i);
+        fprintf(out, "\t%s.checked\t%s.broken\t%s.worst\t%s.waived", name, name,
+                name, name);
+    }
+    fputc('\n', out);
+}
+
+void hf_verdict_tsv(FILE *out, const char *store, const char *fault,
+                    const hf_verdict *v, const hf_promise *promise) {
+    fprintf(out,
+            "%s\t%s\t%s\t%.3f\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+            "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+            "\t%" PRId64,
+            store, fault, hf_verdict_bad(v, promise) ? "BROKEN" : "kept",
+            (double)v->span / 1e9, v->grants, v->refusals, v->timeouts,
+            v->doubts, v->losses, v->deaths, v->pauses, v->faults, v->left_out,
+            v->longest_wait);
+    for (int i = 0; i < HF_INV_N; i++)
+        fprintf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRId64 "\t%d",
+                v->of[i].checked, v->of[i].broken, v->of[i].worst,
+                promise->waived[i]);
+    fputc('\n', out);
 }

@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     LEFT = 120,
@@ -24,6 +25,7 @@ enum {
 
 typedef struct lane {
     uint32_t process, thread;
+    double written_to; /* where its last token ends */
 } lane;
 
 typedef struct sheet {
@@ -63,7 +65,7 @@ static void add_lane(sheet *s, uint32_t process, uint32_t thread) {
         return;
     for (size_t j = s->n_lanes++; j > i; j--)
         s->lanes[j] = s->lanes[j - 1];
-    s->lanes[i] = (lane){process, thread};
+    s->lanes[i] = (lane){process, thread, 0};
 }
 
 /* The middle of a lane; negative: there is none. */
@@ -158,6 +160,23 @@ static int64_t possible_end(const hold *h) {
     return h->until > given ? h->until : given;
 }
 
+/* Its last digits tell tokens apart; where two would overlap, the first is
+ * written. */
+static void write_token(sheet *s, const hold *h, int y) {
+    lane *l = &s->lanes[find_lane(s, h->process, h->thread)];
+    double x = x_of(s, h->from);
+    char text[32];
+    if (h->token == 0 || x < l->written_to || !one_more(s))
+        return;
+    int n =
+        h->token < 10000000 ?
+            snprintf(text, sizeof text, "%" PRIu64, h->token) :
+            snprintf(text, sizeof text, "..%07" PRIu64, h->token % 10000000);
+    l->written_to = x + 6 * n;
+    fprintf(s->out, "<text class=\"token\" x=\"%.2f\" y=\"%d\">%s</text>\n", x,
+            y - BAR / 2 - 2, text);
+}
+
 static void draw_holds(sheet *s) {
     for (size_t i = 0; i < s->t->n_holds; i++) {
         const hold *h = &s->t->holds[i];
@@ -168,11 +187,7 @@ static void draw_holds(sheet *s) {
         if (h->to <= h->from || !in_sight(s, h->from, h->to))
             continue;
         bar(s, "does", y, BAR, h->from, h->to);
-        if (h->token != 0 && one_more(s))
-            fprintf(s->out,
-                    "<text class=\"token\" x=\"%.2f\" y=\"%d\">%" PRIu64
-                    "</text>\n",
-                    x_of(s, h->from), y - BAR / 2 - 2, h->token);
+        write_token(s, h, y);
     }
 }
 
@@ -246,40 +261,33 @@ static void draw_head(sheet *s, int height) {
             "<rect width=\"100%%\" height=\"100%%\" "
             "style=\"fill:var(--paper)\"/>\n"
             "<text x=\"10\" y=\"20\">name %" PRIu32 "</text>\n",
-            LEFT + WIDTH + 20, height, LEFT + WIDTH + 20, height, s->name,
+            LEFT + WIDTH + 60, height, LEFT + WIDTH + 60, height, s->name,
             style, s->name);
 }
 
-/* A word and the shape that it explains, in a row. */
+/* Shapes, and words beside them. */
 static void draw_legend(sheet *s) {
     static const struct {
-        const char *class, *word;
-        int width;
-    } bars[] = {{"does", "holds", 22},
-                {"may", "may hold", 22},
-                {"call", "call", 22},
-                {"paused", "stands still", 22},
-                {"fault", "fault", 22}};
-    static const struct {
         const char *class, *path, *word;
-    } marks[] = {{"lost", "M-5 -7L5 7M5 -7L-5 7", "told of loss"},
-                 {"no", "M0 -4L4 0 0 4 -4 0z", "refused"},
-                 {"odd", "M0 -4L4 0 0 4 -4 0z", "error"},
-                 {"wrote", "M0 -3L4 3 -4 3z", "written"},
-                 {"refused", "M0 -3L4 3 -4 3z", "write refused"},
-                 {"killed", "M0 -7V7", "killed"}};
-    int x = LEFT;
-    for (size_t i = 0; i < sizeof bars / sizeof *bars; i++, x += 105)
-        fprintf(s->out,
-                "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" "
-                "height=\"%d\"/><text x=\"%d\" y=\"20\">%s</text>\n",
-                bars[i].class, x, i == 2 ? 15 : 10, bars[i].width,
-                i == 2 ? 2 : BAR, x + bars[i].width + 5, bars[i].word);
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++, x += 95)
+    } rows[] = {{"does", "M-10 -6H10V6H-10z", "holds"},
+                {"may", "M-10 -6H10V6H-10z", "may hold"},
+                {"call", "M-10 -1H10V1H-10z", "call"},
+                {"paused", "M-10 -6H10V6H-10z", "stands still"},
+                {"fault", "M-10 -6H10V6H-10z", "fault"},
+                {"lost", "M-5 -7L5 7M5 -7L-5 7", "told of loss"},
+                {"no", "M0 -4L4 0 0 4 -4 0z", "refused"},
+                {"odd", "M0 -4L4 0 0 4 -4 0z", "error"},
+                {"wrote", "M0 -3L4 3 -4 3z", "written"},
+                {"refused", "M0 -3L4 3 -4 3z", "write refused"},
+                {"killed", "M0 -7V7", "killed"}};
+    int x = LEFT + 10;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fprintf(s->out,
                 "<path class=\"%s\" transform=\"translate(%d 16)\" d=\"%s\"/>"
                 "<text x=\"%d\" y=\"20\">%s</text>\n",
-                marks[i].class, x, marks[i].path, x + 10, marks[i].word);
+                rows[i].class, x, rows[i].path, x + 14, rows[i].word);
+        x += 14 + 7 * (int)strlen(rows[i].word) + 22;
+    }
 }
 
 /* Seconds from where it went wrong. */

@@ -162,6 +162,15 @@ void a_try_takes_no_place_and_overtakes_nobody(void **state) {
     }
 }
 
+/* How many of n have entered or stand in the line.  Who enters between the two
+ * looks is missed, and nobody is counted twice. */
+static int have_come(hf_client *client, hf_test_thread *waiters, int n) {
+    int come = 0;
+    for (int i = 0; i < n; i++)
+        come += atomic_load(&waiters[i].answered);
+    return come + hf_test_waiters(client, "x");
+}
+
 void waiters_enter_in_order_as_leases_end(void **state) {
     (void)state;
     enum { N = 5, LEASE = 300 };
@@ -176,17 +185,16 @@ void waiters_enter_in_order_as_leases_end(void **state) {
         hf_test_begin(&waiters[i],
                       hf_test_lock(hf_contract_open(NULL), "x", brief),
                       HF_TEST_LONG);
-        if (i == 0)
-            hf_test_eventually(hf_test_waiters(client, "x") > 0 ||
-                                   atomic_load(&waiters[i].answered),
-                               HF_TEST_LONG);
+        hf_test_eventually(have_come(client, waiters, i + 1) == i + 1,
+                           HF_TEST_LONG);
     }
     for (int i = 0; i < N; i++) {
         hf_expect(HF_OK, hf_test_answer(&waiters[i]));
         assert_true(waiters[i].token > last);
         last = waiters[i].token;
-        assert_in_range(waiters[i].took_ms, 0, (i + 1) * (LEASE + 1500));
     }
+    /* Who looked by itself would come later than that. */
+    assert_in_range(waiters[N - 1].took_ms, 0, N * (LEASE + 1500));
     for (int i = 0; i < N; i++)
         hf_test_end(&waiters[i]);
 }

@@ -22,6 +22,7 @@ void java_start(const char *folder, const char *lib, const char *told);
 #define java_waits(k, ...)     stranger_waits(&the_java, k, __VA_ARGS__)
 #define java_answer(k, ms)     stranger_answer(&the_java, k, ms)
 #define java_answers(k, said)  stranger_answers(&the_java, k, said)
+#define java_has_counted(k, g) stranger_has_counted(&the_java, k, g)
 #define java_answered(k)       stranger_answered(&the_java, k)
 #define java_thread_says(wanted, k, ...)                                       \
     stranger_thread_says(&the_java, wanted, k, __VA_ARGS__)

@@ -12,6 +12,7 @@
 #ifndef HF_TEST_STRANGER_H
 #define HF_TEST_STRANGER_H
 
+#include "support/guarded.h"
 #include "support/peer.h"
 #include "support/stage.h"
 #include "support/suite.h"
@@ -101,6 +102,10 @@ hf_test_peer *c_peer(int lease_ms);
 
 /* A lock of that kind and name. */
 hf_lock *c_lock(hf_kind kind, const char *name);
+
+/* What the thread was told to count together with us is counted.  That may take
+ * long, but it may not come to a stand. */
+void stranger_has_counted(stranger *s, int k, hf_test_guarded *g);
 
 /* Some threads of ours and two of the stranger's count what only the lock
  * guards, which it calls `noun`; nothing may be lost. */

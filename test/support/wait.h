@@ -35,6 +35,24 @@ void hf_test_breathe(void);
         }                                                                      \
     } while (0)
 
+/* The same for what takes many steps, each soon behind the last, and as long in
+ * all as the machine likes: `ms` is what may pass while `steps`, a number, does
+ * not change. */
+#define hf_test_finally(condition, steps, ms)                                  \
+    do {                                                                       \
+        int64_t hf_by_ = hf_test_now_ms() + (ms), hf_seen_ = (int64_t)(steps); \
+        while (!(condition)) {                                                 \
+            int64_t hf_now_ = hf_test_now_ms(), hf_at_ = (int64_t)(steps);     \
+            if (hf_at_ != hf_seen_)                                            \
+                hf_by_ = hf_now_ + (ms);                                       \
+            else if (hf_now_ > hf_by_)                                         \
+                fail_msg("no step within %d ms, and not yet: %s", (int)(ms),   \
+                         #condition);                                          \
+            hf_seen_ = hf_at_;                                                 \
+            hf_test_breathe();                                                 \
+        }                                                                      \
+    } while (0)
+
 /* The contrary: looks for `ms` and fails as soon as it does not hold.  For
  * what must last, such as a lease that is kept alive. */
 #define hf_test_throughout(condition, ms)                                      \

@@ -75,9 +75,11 @@ static int count(sqlite3 *db, const char *sql) {
     return n;
 }
 
+/* What belongs to nobody any more is swept out now and then. */
 static int left(site *s, char *what, size_t size) {
     say(s, "PRAGMA busy_timeout=2000");
-    int waits = count(s->sqlite, "SELECT count(*) FROM hf_wait");
+    int waits = count(s->sqlite, "SELECT count(*) FROM hf_wait WHERE client IN "
+                                 "(SELECT client FROM hf_client)");
     close_ours(s);
     if (waits > 0)
         snprintf(what, size, " %d rows in hf_wait", waits);

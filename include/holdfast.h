@@ -30,7 +30,8 @@
  * Threads.  Every function may be called from any thread unless it says
  * otherwise; freeing is for one thread, when no other uses the object.
  * After fork the child owns nothing: calls answer HF_EFORKED, and it opens
- * a client of its own.  The library never prints, exits or takes signals. */
+ * a client of its own.  No call is a cancellation point: a thread that is
+ * cancelled ends after it.  The library never prints, exits or takes signals. */
 #ifndef HOLDFAST_H
 #define HOLDFAST_H
 

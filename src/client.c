@@ -11,6 +11,7 @@
 #include "err.h"
 #include "identity.h"
 #include "options.h"
+#include "uncancelled.h"
 #include "uri.h"
 
 enum { LEASE_MS = 30000, TIMEOUT_MS = 3000, PATIENCE_MS = 15000 };
@@ -268,6 +269,7 @@ static const char *resolve(const char *uri, char *buf, size_t size) {
 
 int hf_open(hf_client **ret, const char *uri, const hf_options *options,
             hf_error *err) {
+    HF_UNCANCELLED;
     char embedded[4096];
 
     err = err ? err : &(hf_error){0};
@@ -280,6 +282,8 @@ int hf_open(hf_client **ret, const char *uri, const hf_options *options,
 int hf_escalate_to(hf_client **ret, const char *uri, const char *second,
                    const hf_options *options,
                    const hf_escalate_options *escalate, hf_error *err) {
+    HF_UNCANCELLED;
+
     opening how = {.second = second};
     char embedded[4096];
     int rc;
@@ -298,6 +302,8 @@ int hf_escalate_to(hf_client **ret, const char *uri, const char *second,
 }
 
 void hf_close(hf_client *client) {
+    HF_UNCANCELLED;
+
     if (!client)
         return;
     if (hf__check_process(client, NULL) == HF_OK)
@@ -349,6 +355,7 @@ static void without_prefix(void *arg, const hf_place *place) {
 
 int hf_list(hf_client *client, const char *name, hf_place_fn *fn, void *arg,
             hf_error *err) {
+    HF_UNCANCELLED;
     char full[HF_NAME_MAX + 1];
     listing l = {.fn = fn, .arg = arg};
     int rc;
@@ -369,6 +376,7 @@ int hf_list(hf_client *client, const char *name, hf_place_fn *fn, void *arg,
 }
 
 int hf_examine(hf_client *client, hf_fact_fn *fn, void *arg, hf_error *err) {
+    HF_UNCANCELLED;
     int rc;
 
     err = err ? err : &(hf_error){0};
@@ -396,6 +404,7 @@ static int check_beginning(const hf_client *client, const char *prefix,
 
 int hf_rights(hf_client *client, const char *prefix, hf_rule_fn *fn, void *arg,
               hf_error *err) {
+    HF_UNCANCELLED;
     char full[HF_NAME_MAX + 1];
     const hf_backend_ops *ops;
     int rc;

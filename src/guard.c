@@ -39,6 +39,7 @@
 #include <unistd.h>
 
 #include "err.h"
+#include "uncancelled.h"
 #include "world.h"
 
 enum {
@@ -294,6 +295,8 @@ static int outlast(const hf_guard *g, int wait_ms, hf_error *err) {
 /* ---- the interface ----------------------------------------------------- */
 
 void hf_guard_leave(hf_guard *guard) {
+    HF_UNCANCELLED;
+
     if (!guard)
         return;
     if (guard->news >= 0)
@@ -323,6 +326,7 @@ static int enter(hf_guard *g, const char *path, int wait_ms, hf_error *err) {
 
 int hf_guard_enter(hf_guard **ret, const char *path, uint64_t token,
                    int wait_ms, hf_error *err) {
+    HF_UNCANCELLED;
     hf_guard *g;
     int rc;
 
@@ -349,6 +353,8 @@ int hf_guard_enter(hf_guard **ret, const char *path, uint64_t token,
 }
 
 int hf_guard_check(hf_guard *guard, hf_error *err) {
+    HF_UNCANCELLED;
+
     err = err ? err : &(hf_error){0};
     if (!guard)
         return hf__fail(err, HF_EUSAGE, "hf_guard_check: guard is NULL");

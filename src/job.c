@@ -16,6 +16,7 @@
 #include "client.h"
 #include "err.h"
 #include "options.h"
+#include "uncancelled.h"
 
 struct hf_job {
     hf_lock *lock;
@@ -62,6 +63,7 @@ static void discard(hf_job *job) {
 
 int hf_job_begin(hf_job **ret, hf_client *client, const char *name,
                  const hf_job_options *options, hf_error *err) {
+    HF_UNCANCELLED;
     hf_job_options o;
     hf_job *job;
     int rc;
@@ -89,6 +91,7 @@ hf_lock *hf_job_lock(hf_job *job) {
 }
 
 int hf_job_end(hf_job *job, hf_error *err) {
+    HF_UNCANCELLED;
     int rc, left;
 
     if (!job)

@@ -6,6 +6,7 @@
 
 #include "client.h"
 #include "err.h"
+#include "uncancelled.h"
 
 struct hf_latch {
     hf_client *client;
@@ -41,6 +42,8 @@ int hf_latch_new(hf_latch **ret, hf_client *client, const char *name,
 }
 
 void hf_latch_free(hf_latch *latch) {
+    HF_UNCANCELLED;
+
     if (!latch)
         return;
     if (hf__check_process(latch->client, NULL) == HF_OK)
@@ -66,6 +69,7 @@ static int count(hf_latch *latch, hf_count_op op, int64_t *value,
 }
 
 int hf_latch_set(hf_latch *latch, int n, hf_error *err) {
+    HF_UNCANCELLED;
     int64_t value = n;
 
     err = err ? err : &(hf_error){0};
@@ -76,6 +80,7 @@ int hf_latch_set(hf_latch *latch, int n, hf_error *err) {
 }
 
 int hf_latch_count_down(hf_latch *latch, hf_error *err) {
+    HF_UNCANCELLED;
     int64_t value = 1;
 
     err = err ? err : &(hf_error){0};
@@ -83,6 +88,7 @@ int hf_latch_count_down(hf_latch *latch, hf_error *err) {
 }
 
 int hf_latch_count(hf_latch *latch, int64_t *ret, hf_error *err) {
+    HF_UNCANCELLED;
     int64_t value = 0;
     int rc;
 
@@ -94,6 +100,7 @@ int hf_latch_count(hf_latch *latch, int64_t *ret, hf_error *err) {
 }
 
 int hf_latch_wait(hf_latch *latch, int wait_ms, hf_error *err) {
+    HF_UNCANCELLED;
     hf_terms terms;
     hf_hold *h;
     int rc;
@@ -122,6 +129,7 @@ void hf_latch_cancel(hf_latch *latch) {
 }
 
 int hf_latch_delete(hf_latch *latch, hf_error *err) {
+    HF_UNCANCELLED;
     int64_t value = 0;
 
     err = err ? err : &(hf_error){0};

@@ -17,6 +17,7 @@
 #include "err.h"
 #include "identity.h"
 #include "options.h"
+#include "uncancelled.h"
 
 enum {
     LEAST_LEASE_MS = 10,
@@ -301,6 +302,7 @@ int hf__lock_acquire(hf_lock *lock, const hf_terms *terms, hf_error *err) {
 }
 
 int hf_lock_acquire(hf_lock *lock, int wait_ms, hf_error *err) {
+    HF_UNCANCELLED;
     hf_terms terms;
     int rc;
 
@@ -468,12 +470,16 @@ static int release(hf_lock *lock, int after_ms, hf_error *err) {
 }
 
 int hf_lock_release(hf_lock *lock, hf_error *err) {
+    HF_UNCANCELLED;
+
     if (!lock)
         return hf__fail(err, HF_EUSAGE, "hf_lock_release: lock is NULL");
     return release(lock, 0, err);
 }
 
 int hf_lock_release_after(hf_lock *lock, int ms, hf_error *err) {
+    HF_UNCANCELLED;
+
     if (!lock || ms < 0)
         return hf__fail(err, HF_EUSAGE, "hf_lock_release_after: %s",
                         lock ? "the time is negative" : "lock is NULL");
@@ -517,6 +523,7 @@ void hf__lock_end_holds(hf_lock *lock) {
 }
 
 void hf_lock_free(hf_lock *lock) {
+    HF_UNCANCELLED;
     hf_client *client;
 
     if (!lock)
@@ -589,6 +596,7 @@ int hf__lock_extend(hf_lock *lock, int lease_ms, hf_error *err) {
 }
 
 int hf_lock_extend(hf_lock *lock, int lease_ms, hf_error *err) {
+    HF_UNCANCELLED;
     int rc;
 
     err = err ? err : &(hf_error){0};
@@ -603,6 +611,7 @@ int hf_lock_extend(hf_lock *lock, int lease_ms, hf_error *err) {
 }
 
 int hf_lock_force_release(hf_lock *lock, const char *owner, hf_error *err) {
+    HF_UNCANCELLED;
     hf_backend *be;
     hf_claim c = {0};
     int rc;
@@ -688,6 +697,7 @@ size_t hf_lock_owner(hf_lock *lock, char *buf, size_t size) {
 }
 
 int hf_lock_last_token(hf_lock *lock, uint64_t *token, hf_error *err) {
+    HF_UNCANCELLED;
     int64_t value = 0;
     int rc;
 
@@ -718,6 +728,8 @@ const char *hf_lock_name(const hf_lock *lock) {
 /* ---- loss -------------------------------------------------------------- */
 
 void hf_lock_on_state(hf_lock *lock, hf_state_fn *fn, void *arg) {
+    HF_UNCANCELLED;
+
     if (!lock || hf__check_process(lock->client, NULL))
         return;
     if (lock->multi)

@@ -7,6 +7,7 @@
 
 #include "client.h"
 #include "err.h"
+#include "uncancelled.h"
 
 /* An attempt in doubt is undone for as long as the store knows it again. */
 enum { UNDO_MS = 50 * 1000 };
@@ -45,6 +46,8 @@ int hf_semaphore_new(hf_semaphore **ret, hf_client *client, const char *name,
 }
 
 void hf_semaphore_free(hf_semaphore *sem) {
+    HF_UNCANCELLED;
+
     if (!sem)
         return;
     if (hf__check_process(sem->client, NULL) == HF_OK)
@@ -86,6 +89,7 @@ static int acquire(hf_semaphore *sem, int n, int wait_ms, hf_error *err) {
 }
 
 int hf_semaphore_acquire(hf_semaphore *sem, int n, int wait_ms, hf_error *err) {
+    HF_UNCANCELLED;
     int rc;
 
     err = err ? err : &(hf_error){0};
@@ -118,6 +122,7 @@ static int count(hf_semaphore *sem, hf_count_op op, int64_t *value,
 
 int hf_semaphore_set(hf_semaphore *sem, int permits, int ttl_ms,
                      hf_error *err) {
+    HF_UNCANCELLED;
     int64_t value = permits;
     int rc;
 
@@ -142,15 +147,20 @@ static int give(hf_semaphore *sem, hf_count_op op, int n, const char *call,
 }
 
 int hf_semaphore_release(hf_semaphore *sem, int n, hf_error *err) {
+    HF_UNCANCELLED;
+
     return give(sem, HF_COUNT_GIVE, n, "hf_semaphore_release", err);
 }
 
 int hf_semaphore_release_if_set(hf_semaphore *sem, int n, hf_error *err) {
+    HF_UNCANCELLED;
+
     return give(sem, HF_COUNT_GIVE_IF_SET, n, "hf_semaphore_release_if_set",
                 err);
 }
 
 int hf_semaphore_add(hf_semaphore *sem, int n, hf_error *err) {
+    HF_UNCANCELLED;
     int64_t value = n;
 
     err = err ? err : &(hf_error){0};
@@ -158,10 +168,13 @@ int hf_semaphore_add(hf_semaphore *sem, int n, hf_error *err) {
 }
 
 int hf_semaphore_resize(hf_semaphore *sem, int n, hf_error *err) {
+    HF_UNCANCELLED;
+
     return give(sem, HF_COUNT_RESIZE, n, "hf_semaphore_resize", err);
 }
 
 int hf_semaphore_drain(hf_semaphore *sem, int64_t *taken, hf_error *err) {
+    HF_UNCANCELLED;
     int64_t value = 0;
     int rc;
 
@@ -174,6 +187,7 @@ int hf_semaphore_drain(hf_semaphore *sem, int64_t *taken, hf_error *err) {
 
 int hf_semaphore_count(hf_semaphore *sem, int64_t *available, int64_t *leased,
                        hf_error *err) {
+    HF_UNCANCELLED;
     int64_t value = 0;
     int rc = HF_OK;
 
@@ -192,6 +206,7 @@ int hf_semaphore_count(hf_semaphore *sem, int64_t *available, int64_t *leased,
 }
 
 int hf_semaphore_delete(hf_semaphore *sem, hf_error *err) {
+    HF_UNCANCELLED;
     int64_t value = 0;
 
     err = err ? err : &(hf_error){0};

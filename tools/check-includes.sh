@@ -72,6 +72,7 @@ src/count.*              deny   src/backend/*
 src/job.*                deny   src/backend/*
 src/guard*               allow  include/holdfast.h
 src/guard*               allow  src/err.h
+src/guard*               allow  src/uncancelled.h
 src/guard*               allow  src/world.h
 src/guard*               deny   *
 src/acquire.*            deny   src/backend/*

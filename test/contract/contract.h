@@ -108,6 +108,7 @@ hf_client *hf_contract_open_troubled(hf_backend **trouble);
     X(two_hundred_waiters_enter_in_the_order_they_came)                        \
     X(when_the_first_waiter_gives_up_the_second_still_enters)                  \
     X(three_waiters_never_enter_together)                                      \
+    X(a_cancelled_thread_ends_when_its_call_has)                               \
     X(a_storm_of_signals_disturbs_nothing)                                     \
     /* lease.c */                                                              \
     X(a_fixed_lease_ends_without_renewal)                                      \

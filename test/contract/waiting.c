@@ -236,6 +236,49 @@ void three_waiters_never_enter_together(void **state) {
     }
 }
 
+static void let_go(void *lock) {
+    hf_lock_release(lock, NULL);
+}
+
+typedef struct victim {
+    hf_lock *lock;
+    _Atomic pid_t tid;
+} victim;
+
+static void *be_cancelled(void *arg) {
+    victim *v = arg;
+    atomic_store(&v->tid, gettid());
+    if (hf_lock_acquire(v->lock, HF_TEST_LONG, NULL) != HF_OK)
+        return NULL;
+    pthread_cleanup_push(let_go, v->lock);
+    pthread_testcancel(); /* not sooner */
+    pthread_cleanup_pop(1);
+    return NULL;
+}
+
+/* A thread that pthread_cancel ends in the middle of a call would leave its
+ * claim in the store and its mutexes locked. */
+void a_cancelled_thread_ends_when_its_call_has(void **state) {
+    (void)state;
+    pthread_t thread;
+    void *ended;
+    hf_lock *a = lock_of_a_new_client("x"), *b = lock_of_a_new_client("x");
+    victim v = {.lock = b};
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    assert_int_equal(pthread_create(&thread, NULL, be_cancelled, &v), 0);
+    hf_test_eventually(atomic_load(&v.tid) != 0 &&
+                           hf_test_asleep(atomic_load(&v.tid)),
+                       HF_TEST_LONG);
+    assert_int_equal(pthread_cancel(thread), 0);
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    pthread_join(thread, &ended);
+    assert_ptr_equal(ended, PTHREAD_CANCELED);
+    hf_expect(HF_OK, hf_lock_acquire(a, HF_TEST_LONG, ERR));
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+    hf_expect(HF_OK, hf_lock_try(b, ERR));
+    hf_expect(HF_OK, hf_lock_release(b, ERR));
+}
+
 static void ignore(int sig) {
     (void)sig;
 }

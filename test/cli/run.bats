@@ -154,3 +154,19 @@ load helper
     [ "$status" -eq 143 ]
     is_free job
 }
+
+# A container may count CLOCK_BOOTTIME from another moment than its host.
+elsewhere_in_time() {
+    unshare --time --fork --kill-child --boottime 5000 --monotonic 5000 "$@"
+}
+
+@test "a lease is as long in another time namespace" {
+    elsewhere_in_time true 2>/dev/null || skip "cannot make a time namespace"
+    holder job
+    run -75 elsewhere_in_time "$HOLDFAST" run -n job -- true
+    start unshare --time --fork --kill-child --boottime 5000 \
+        "$HOLDFAST" run other -- tail -f /dev/null
+    await is_held other
+    run -75 "$HOLDFAST" run -n other -- true
+    contains "$("$HOLDFAST" show --json other)" '"state":"held"'
+}

@@ -206,7 +206,7 @@ static int decide_among(hf_embedded *s, hf_claim *c, bool waits,
     why->peers = &why->one;
     why->n = why->one.known ? 1 : 0;
     c->ask_again =
-        hf__sqlite_line_look_again(seen->held ? seen->until : INT64_MAX);
+        hf__sqlite_line_look_again(s, seen->held ? seen->until : INT64_MAX);
     return placed || !waits ? HF_BUSY : hf__sqlite_line_join(s, c, err);
 }
 

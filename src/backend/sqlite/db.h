@@ -98,6 +98,10 @@ int hf__db_end(hf_db *db, int rc, hf_error *err);
 void hf__db_cancel(hf_db *db);
 bool hf__db_writes(hf_db *db); /* inside one? */
 
+/* The time that is written in the file, in us, and back into ours. */
+int64_t hf__db_now_us(const hf_db *db);
+hf_time hf__db_local(const hf_db *db, int64_t at_us);
+
 /* Is the file that we opened still the one at its path?  Otherwise others
  * lock in another one. */
 int hf__db_check_place(hf_db *db, hf_error *err);

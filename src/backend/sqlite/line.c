@@ -56,10 +56,13 @@ int hf__sqlite_line_step_out(hf_embedded *s, const hf_claim *c, hf_error *err) {
     return hf__store_run(s, HF_QUERY_leave, c, hf__place_ticket(c), err);
 }
 
-hf_time hf__sqlite_line_look_again(int64_t at_us) {
+hf_time hf__sqlite_line_look_again(const hf_embedded *s, int64_t at_us) {
+    int64_t now_us = hf__db_now_us(s->db);
     hf_time soon = hf__now() + hf__jitter(LOOK_AGAIN);
 
-    return at_us < soon / 1000 ? at_us * 1000 : soon;
+    return at_us < now_us + LOOK_AGAIN / 1000 ?
+               hf__sooner(hf__db_local(s->db, at_us), soon) :
+               soon;
 }
 
 /* ---- asking ------------------------------------------------------------ */

@@ -69,7 +69,7 @@ bool hf__sqlite_line_ring_one(hf_embedded *s, const hf_claim *c,
 
 /* Behind every bell we look again: at this moment (us) at the latest, and
  * within a second, for bells can be lost. */
-hf_time hf__sqlite_line_look_again(int64_t at_us);
+hf_time hf__sqlite_line_look_again(const hf_embedded *s, int64_t at_us);
 
 /* The owner's name, as every list has it; of a permit it is the nonce. */
 void hf__sqlite_line_owner(const hf_peer *by, hf_kind asked, uint64_t owner,

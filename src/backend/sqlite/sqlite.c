@@ -9,8 +9,8 @@
  * (numbers.c).  Clients ring each other and see each other die (wake.c), so
  * that nobody has to wait for a lease to end.
  *
- * Time in the file is CLOCK_BOOTTIME with the id of the boot, since nobody
- * survives a reboot; steps of the wall clock do not matter.  Tokens are never
+ * Time in the file is the host's CLOCK_BOOTTIME with the id of the boot, since
+ * nobody survives a reboot; steps of the wall clock do not matter.  Tokens are never
  * below the wall clock, so that they still grow after a power loss that took
  * the last rows with it. */
 #include <stdio.h>

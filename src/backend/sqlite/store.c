@@ -11,7 +11,7 @@ int hf__store_enter(hf_embedded *s, hf_time by, hf_error *err) {
     int rc = hf__db_enter(s->db, by, err);
 
     if (rc == HF_OK)
-        s->now = hf__now() / 1000;
+        s->now = hf__db_now_us(s->db);
     return rc;
 }
 
@@ -20,7 +20,7 @@ int hf__store_begin(hf_embedded *s, hf_error *err) {
 
     s->introducing = false;
     if (rc == HF_OK)
-        s->now = hf__now() / 1000;
+        s->now = hf__db_now_us(s->db);
     return rc;
 }
 

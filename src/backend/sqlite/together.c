@@ -121,7 +121,7 @@ static void refuse(const hf_embedded *s, hf_claim *c, hf_refusal *why) {
         if (v->rows[i].holds && v->rows[i].until < at)
             at = v->rows[i].until;
     }
-    c->ask_again = hf__sqlite_line_look_again(at);
+    c->ask_again = hf__sqlite_line_look_again(s, at);
 }
 
 /* Our ticket is known, and the line before it is in view. */
@@ -154,7 +154,7 @@ static int answered(hf_embedded *s, hf_claim *c, hf_error *err) {
 
     if (rc <= 0)
         return rc < 0 ? rc : HF_AGAIN;
-    c->ask_again = hf__sqlite_line_look_again(INT64_MAX);
+    c->ask_again = hf__sqlite_line_look_again(s, INT64_MAX);
     return result;
 }
 

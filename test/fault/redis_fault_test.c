@@ -4,6 +4,7 @@
  *
  * Holders must know in time what they still hold; waiters must get in, or out,
  * by their deadline. */
+#include "support/clock.h"
 #include "support/server.h"
 #include "support/stage.h"
 #include "support/suite.h"
@@ -302,6 +303,44 @@ static void channels_are_unlimited_and_given_up(void **s) {
         HF_TEST_LONG);
 }
 
+/* ---- its clock jumps --------------------------------------------------- */
+
+static hf_test_clock *its_clock;
+
+static void with_a_clock_of_its_own(void **state) {
+    its_clock = hf_test_clock_new();
+    server = hf_test_clock_server(its_clock, NULL);
+    hf_test_body(state);
+}
+
+/* Redis ends leases by its wall clock: forward, they are over, and the holder
+ * is told; back, they last longer.  Tokens grow all the same. */
+static void a_clock_that_jumps_costs_the_lock_but_not_the_order(void **state) {
+    (void)state;
+    enum { HOUR = 3600 * 1000 };
+    hf_test_ear e = {0};
+    hf_lock *a =
+        hf_test_lock(client_of_its_own(), "x",
+                     HF_LOCK_WITH(.watchdog_ms = 6000, .renew_ms = 100));
+    hf_lock *b = hf_test_lock(client_of_its_own(), "x", NULL);
+    hf_lock_on_state(a, hf_test_hear, &e);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    uint64_t token = hf_lock_token(a);
+    hf_test_clock_set(its_clock, HOUR);
+    hf_test_eventually(atomic_load(&e.lost) == 1, HF_TEST_LONG);
+    assert_false(hf_lock_is_held(a));
+    hf_expect(HF_ELOST, hf_lock_release(a, ERR));
+    hf_expect(HF_OK, hf_lock_try(b, ERR));
+    assert_true(hf_lock_token(b) > token);
+    token = hf_lock_token(b);
+    hf_test_clock_set(its_clock, -HOUR);
+    hf_expect(HF_BUSY, hf_lock_try(a, ERR));
+    hf_expect(HF_OK, hf_lock_release(b, ERR));
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    assert_true(hf_lock_token(a) > token);
+    hf_expect(HF_OK, hf_lock_release(a, ERR));
+}
+
 #define TEST(name)    HF_TEST_IN(with_a_server, name, teardown)
 #define DURABLE(name) HF_TEST_IN(with_a_durable_one, name, teardown)
 
@@ -320,5 +359,7 @@ static const struct CMUnitTest tests[] = {
     TEST(a_lost_message_costs_a_moment_only),
     TEST(a_listener_that_was_cut_off_listens_again),
     TEST(channels_are_unlimited_and_given_up),
+    HF_TEST_IN(with_a_clock_of_its_own,
+               a_clock_that_jumps_costs_the_lock_but_not_the_order, teardown),
 };
 HF_SUITE(tests)

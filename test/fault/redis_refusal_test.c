@@ -4,12 +4,15 @@
  *
  * Each kind of refusal has a code of its own, because each has another cure;
  * and no text may contain a secret. */
+#include "support/dir.h"
 #include "support/server.h"
 #include "support/stage.h"
 #include "support/suite.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define SECRET "s3cr3t-Pa55"
 
@@ -169,6 +172,16 @@ static void a_certificate_of_a_stranger_is_refused(void **state) {
     hf_expect(HF_OK, open_tls("?tls_verify=none", port));
 }
 
+static void a_certificate_that_has_ended_is_refused(void **state) {
+    (void)state;
+    const hf_test_tls *tls = hf_test_tls_files();
+    server = hf_test_server_start(
+        &(hf_test_server_options){.tls_cert = tls->ended_cert});
+    int port = hf_test_server_tls_port(server);
+    hf_expect(HF_ETLS, open_tls(trusting(tls->ca), port));
+    hf_expect(HF_OK, open_tls("?tls_verify=none", port));
+}
+
 static void a_certificate_for_another_host_is_refused(void **state) {
     (void)state;
     char more[400];
@@ -225,6 +238,50 @@ static void a_full_server_grants_nothing_but_releases(void **state) {
     hf_expect(HF_OK, hf_lock_release(a, ERR));
     assert_int_equal(hf_test_server_ask_number(server, "EXISTS x"), 0);
     hf_test_server_ask(server, "CONFIG SET maxmemory 0");
+    hf_expect(HF_OK, hf_lock_try(b, ERR));
+}
+
+/* Its snapshots go to a folder that is gone, as on a disk that is full: then
+ * it refuses every write, also those that renew and release. */
+static void without_a_place_to_save(bool on) {
+    char path[200];
+    snprintf(path, sizeof path, "%.150s/gone", hf_test_dir());
+    if (on) {
+        assert_int_equal(mkdir(path, 0700), 0);
+        hf_test_server_ask(server, "SET some thing");
+        hf_test_server_ask(server, "CONFIG SET save \"3600 1\"");
+        assert_string_equal(
+            hf_test_server_ask(server, "CONFIG SET dir %s", path), "OK");
+        assert_int_equal(rmdir(path), 0);
+        hf_test_server_ask(server, "BGSAVE");
+        hf_test_eventually(strncmp(hf_test_server_ask(server, "SET more x"),
+                                   "-MISCONF", 8) == 0,
+                           HF_TEST_LONG);
+    } else {
+        hf_test_server_ask(server, "CONFIG SET stop-writes-on-bgsave-error no");
+    }
+}
+
+static void with_settings_to_change(void **state) {
+    const char *const args[] = {"--enable-protected-configs", "yes", NULL};
+    server = hf_test_server_start(&(hf_test_server_options){.args = args});
+    hf_test_body(state);
+}
+
+static void a_server_that_cannot_save_grants_nothing(void **state) {
+    (void)state;
+    hf_client *client = client_of_its_own();
+    hf_lock *a = hf_test_lock(
+        client, "x", HF_LOCK_WITH(.watchdog_ms = 1500, .renew_ms = 100));
+    hf_lock *b = hf_test_lock(client, "y", NULL);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    without_a_place_to_save(true);
+    hf_expect(HF_EFULL, hf_lock_try(b, ERR));
+    assert_non_null(strstr(ERR->text, "disk"));
+    hf_test_eventually(!hf_lock_is_held(a), HF_TEST_LONG);
+    assert_true(hf_lock_release(a, ERR) < 0);
+    without_a_place_to_save(false);
+    hf_expect(HF_OK, hf_lock_acquire(a, HF_TEST_LONG, ERR));
     hf_expect(HF_OK, hf_lock_try(b, ERR));
 }
 
@@ -304,11 +361,14 @@ static const struct CMUnitTest tests[] = {
     TEST(a_user_without_the_right_is_told_so),
     TEST_TLS(a_good_certificate_is_accepted),
     TEST_TLS(a_certificate_of_a_stranger_is_refused),
+    TEST_TLS(a_certificate_that_has_ended_is_refused),
     TEST_TLS(a_certificate_for_another_host_is_refused),
     TEST_TLS(a_server_without_tls_is_not_talked_to_in_the_clear),
     TEST_TLS(a_missing_authority_file_is_named),
     TEST(nobody_there_is_down),
     TEST(a_full_server_grants_nothing_but_releases),
+    HF_TEST_IN(with_settings_to_change,
+               a_server_that_cannot_save_grants_nothing, teardown),
     TEST(a_replica_is_read_only_until_it_is_promoted),
     TEST(a_server_that_loads_is_waited_for),
     TEST(a_crowded_server_says_so),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tls.c - two authorities, one key for the server, two certificates for it:
- * one true, one in another host's name. */
+ * tls.c - two authorities, one key for the server, three certificates for it:
+ * one true, one in another host's name, one that is over. */
 #include "tls.h"
 
 #include "dir.h"
@@ -47,6 +47,32 @@ static void make_certificate(const char *cert, char *san) {
     assert_int_equal(hf_test_run(argv), 0);
 }
 
+/* The same for 127.0.0.1, but over: `req` makes no such ones, `x509` does. */
+static void make_ended_certificate(const char *cert) {
+    char request[160];
+    snprintf(request, sizeof request, "%.150s.csr", cert);
+    char *ask[] = {"openssl",
+                   "req",
+                   "-new",
+                   "-key",
+                   files.key,
+                   "-subj",
+                   "/CN=holdfast test",
+                   "-addext",
+                   "subjectAltName=IP:127.0.0.1",
+                   "-out",
+                   request,
+                   NULL};
+    char *sign[] = {"openssl", "x509",       "-req",
+                    "-in",     request,      "-copy_extensions",
+                    "copy",    "-CA",        files.ca,
+                    "-CAkey",  ca_key,       "-set_serial",
+                    "77",      "-days",      "-1",
+                    "-out",    (char *)cert, NULL};
+    assert_int_equal(hf_test_run(ask), 0);
+    assert_int_equal(hf_test_run(sign), 0);
+}
+
 static void make_key(const char *key) {
     char *argv[] = {"openssl", "genpkey",   "-algorithm",
                     "EC",      "-pkeyopt",  "ec_paramgen_curve:prime256v1",
@@ -67,6 +93,7 @@ const hf_test_tls *hf_test_tls_files(void) {
     path(files.stranger, "stranger.crt");
     path(files.cert, "server.crt");
     path(files.other_cert, "other.crt");
+    path(files.ended_cert, "ended.crt");
     path(files.key, "server.key");
     path(ca_key, "ca.key");
     make_authority(files.stranger, ca_key, "/CN=a stranger");
@@ -74,6 +101,7 @@ const hf_test_tls *hf_test_tls_files(void) {
     make_key(files.key);
     make_certificate(files.cert, "subjectAltName=IP:127.0.0.1");
     make_certificate(files.other_cert, "subjectAltName=DNS:elsewhere.example");
+    make_ended_certificate(files.ended_cert);
     made = true;
     return &files;
 }

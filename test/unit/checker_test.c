@@ -404,8 +404,7 @@ static void readers_may_be_many(void **state) {
     fine(&s);
 }
 
-static void
-behind_a_long_reader_of_its_own_a_writer_meets_others(void **state) {
+static void a_writer_meets_others_than_its_own_reader(void **state) {
     (void)state;
     story s = {0};
     did(&s, (deed){1, ACQUIRE, 10, 11, 1, 900, .kind = HF_WRITE, .claim = 1});
@@ -647,6 +646,29 @@ static void a_loss_that_is_told_twice_is_found(void **state) {
     broken(&s, HF_INV_TOLD);
 }
 
+static void a_loss_that_is_told_in_time_is_fine(void **state) {
+    (void)state;
+    story s = {0};
+    takes(&s, 1, 10, 20, 1, 300);
+    lost(&s, 1, 300, 1);
+    takes(&s, 2, 350, 400, 2, 700);
+    gives(&s, 2, 450, 460, HF_OK);
+    gives(&s, 1, 3000, 3010, HF_ELOST); /* it takes its time to let go */
+    fine(&s);
+}
+
+static void where_nobody_listens_nothing_is_told(void **state) {
+    (void)state;
+    story s = {0};
+    hf_promise deaf = usual;
+    deaf.deaf = true;
+    takes(&s, 1, 10, 20, 1, 300);
+    takes(&s, 2, 350, 400, 2, 700);
+    gives(&s, 2, 450, 460, HF_OK);
+    gives(&s, 1, 3000, 3010, HF_ELOST);
+    judged(&s, &deaf, HF_INV_N, 0);
+}
+
 static void whoever_stands_still_is_told_later(void **state) {
     (void)state;
     story s = {0};
@@ -783,6 +805,31 @@ static void a_release_in_doubt_blocks_for_a_lease(void **state) {
     takes(&s, 2, 25, 1350, 2, 1600);
     gives(&s, 2, 1400, 1410, HF_OK);
     fine(&s);
+}
+
+static void a_call_in_doubt_blocks_for_a_lease(void **state) {
+    (void)state;
+    for (int longer = 0; longer < 2; longer++) {
+        story s = {0};
+        int64_t to = longer ? 1450 : 1350;
+        did(&s, (deed){1, ACQUIRE, 10, 100, .code = HF_EDOUBT});
+        takes(&s, 2, 25, to, 2, 1600);
+        gives(&s, 2, 1500, 1510, HF_OK);
+        judged(&s, &usual, longer ? HF_INV_HANDOFF : HF_INV_N, 1);
+    }
+}
+
+static void a_dead_waiter_blocks_a_fair_line_for_its_place(void **state) {
+    (void)state;
+    for (int longer = 0; longer < 2; longer++) {
+        story s = {0};
+        int64_t to = longer ? 11200 : 11000;
+        fair(&s, 1, 10, 20, 1);
+        did(&s, (deed){2, ACQUIRE, 15, .to = 0, .kind = HF_FAIR});
+        saw(&s, 100, HF_SAW_KILLED, 2);
+        fair(&s, 3, 200, to, 2);
+        judged(&s, &usual, longer ? HF_INV_HANDOFF : HF_INV_N, 1);
+    }
 }
 
 static void a_waiter_that_stands_still_may_have_been_granted_it(void **state) {
@@ -1011,7 +1058,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_stranger_that_frees_lets_two_in),
     cmocka_unit_test(a_writer_beside_a_reader_is_found),
     cmocka_unit_test(readers_may_be_many),
-    cmocka_unit_test(behind_a_long_reader_of_its_own_a_writer_meets_others),
+    cmocka_unit_test(a_writer_meets_others_than_its_own_reader),
     cmocka_unit_test(a_permit_too_many_is_found),
     cmocka_unit_test(permits_that_came_back_are_given_again),
     cmocka_unit_test(a_semaphore_may_be_set),
@@ -1030,6 +1077,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_loss_that_is_never_told_is_found),
     cmocka_unit_test(a_release_that_hides_a_loss_is_found),
     cmocka_unit_test(a_loss_that_is_told_twice_is_found),
+    cmocka_unit_test(a_loss_that_is_told_in_time_is_fine),
+    cmocka_unit_test(where_nobody_listens_nothing_is_told),
     cmocka_unit_test(whoever_stands_still_is_told_later),
     cmocka_unit_test(a_grant_before_that_was_heard_of_later_is_no_loss),
     cmocka_unit_test(held_after_being_told_of_loss_is_found),
@@ -1042,6 +1091,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(whoever_waits_for_a_holder_is_patient),
     cmocka_unit_test(a_dead_holder_blocks_for_a_lease),
     cmocka_unit_test(a_release_in_doubt_blocks_for_a_lease),
+    cmocka_unit_test(a_call_in_doubt_blocks_for_a_lease),
+    cmocka_unit_test(a_dead_waiter_blocks_a_fair_line_for_its_place),
     cmocka_unit_test(a_waiter_that_stands_still_may_have_been_granted_it),
     cmocka_unit_test(nobody_wakes_while_the_store_is_away),
     cmocka_unit_test(a_place_that_a_timeout_left_behind_is_found),

@@ -217,10 +217,10 @@ static const place *own_write(line *l, const place *reader) {
     return p && p->entry.holds ? p : NULL;
 }
 
-/* The rule of admission over the line, which is copied for it; where there is
- * no memory for that, nobody gets in.  Who goes beside his own write lock does
+/* The rule of admission over the line, which is copied for it.  HF_BUSY: not
+ * yet; HF_ENO_MEMORY: nobody can tell.  Who goes beside his own write lock does
  * not see it, and need not wait for others: nobody could be first. */
-static bool admitted(line *l, const place *mine) {
+static int admitted(line *l, const place *mine) {
     const place *unseen = own_write(l, mine);
     hf_entry *entries;
     int n = 0, me = 0;
@@ -230,7 +230,7 @@ static bool admitted(line *l, const place *mine) {
         n++;
     entries = calloc((size_t)n, sizeof *entries);
     if (!entries)
-        return false;
+        return HF_ENO_MEMORY;
     n = 0;
     for (const place *p = l->first; p; p = p->next) {
         if (p == unseen)
@@ -243,7 +243,7 @@ static bool admitted(line *l, const place *mine) {
         entries[me].fifo = false;
     yes = hf__admit(entries, n, me, l->number, l->number).admitted;
     free(entries);
-    return yes;
+    return yes ? HF_OK : HF_BUSY;
 }
 
 static hf_time first_end(const line *l) {
@@ -301,7 +301,7 @@ static void hand_over(store *s, line *l) {
 
     while (p && (p->entry.holds || p->claim.kind != HF_FAIR))
         p = p->next;
-    if (!p || !listens(s, l, p) || !admitted(l, p))
+    if (!p || !listens(s, l, p) || admitted(l, p) != HF_OK)
         return;
     hold(l, p, 1, hf__now() + HF_SECOND);
     host = p->client->base.host;
@@ -459,19 +459,18 @@ static int grant(line *l, place *mine, hf_claim *c) {
  * granted nor wants to wait in it. */
 static int ask_in_line(memory *m, line *l, hf_claim *c, bool waits) {
     place **link = find_place(l, m, c->owner), *mine;
-    int rc = HF_BUSY;
+    int rc;
 
     mine = *link ? *link : append(l, m, c);
     if (!mine)
         return HF_ENO_MEMORY;
     c->place = waits && manners[c->kind].stands;
-    if (!admitted(l, mine))
+    rc = admitted(l, mine);
+    if (rc != HF_OK)
         c->ask_again = first_end(l);
     else if (c->kind == HF_SEMAPHORE)
         rc = take_permits(l, c);
-    else if (c->kind == HF_LATCH)
-        rc = HF_OK;
-    else
+    else if (c->kind != HF_LATCH)
         return grant(l, mine, c);
     if (!c->place)
         remove_place(find_place(l, m, c->owner));

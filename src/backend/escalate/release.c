@@ -100,7 +100,7 @@ static int leave(hf_escalate *w, hf_passage *p, hf_claim *c, hf_how how,
     if (rc == HF_OK || rc == HF_ELOST)
         hf__twin_free(p, c->owner);
     else if ((t = hf__twin_of(p, c->owner)))
-        t->ends = hf__now() + 2 * c->lease_ms * HF_MS;
+        t->ends = hf__now() + 2 * HF_MS * c->lease_ms;
     pthread_mutex_unlock(&p->mu);
     return rc;
 }

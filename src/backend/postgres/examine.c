@@ -129,7 +129,7 @@ static void clocks(const survey *s) {
 
     if (apart < 0)
         apart = -apart;
-    if (apart > SKEW_MS * 1000)
+    if (apart > SKEW_MS * INT64_C(1000))
         tell(s, HF_WARN, "clock",
              "the server's differs from ours by %lld s: no lease depends on "
              "it, but tokens stay above earlier ones after a failover only "

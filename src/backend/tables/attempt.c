@@ -293,7 +293,7 @@ static hf_time look_again(const hf_tables *t, const request *r) {
     hf_time now = hf__now(), at;
 
     if (t->db->ops->hears(t->db)) {
-        at = now + hf__jitter(hf__sooner(LOOK_AGAIN + r->ahead * 50 * HF_MS,
+        at = now + hf__jitter(hf__sooner(LOOK_AGAIN + 50 * HF_MS * r->ahead,
                                          LOOK_LATER));
     } else {
         poll = poll < POLL_FIRST ? POLL_FIRST : poll;

@@ -418,7 +418,7 @@ void hf__zk_answered(hf_zk *zk, uint64_t generation, hf_time sent) {
     hf_time good;
 
     pthread_mutex_lock(&zk->mu);
-    good = sent + zk->timeout_ms / 4 * 3 * HF_MS;
+    good = sent + HF_MS * 3 * (zk->timeout_ms / 4);
     if (generation == zk->generation && good > zk->good_until)
         zk->good_until = good;
     pthread_mutex_unlock(&zk->mu);

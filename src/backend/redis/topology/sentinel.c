@@ -76,7 +76,7 @@ static void forget(master *m) {
 
 /* Nobody connects for that long, and connections were cut when it left. */
 static void forget_old_ones(hf_sentinels *s) {
-    hf_time kept = SECONDS_KEPT * HF_SECOND + 4 * s->host->timeout_ms * HF_MS;
+    hf_time kept = SECONDS_KEPT * HF_SECOND + 4 * HF_MS * s->host->timeout_ms;
     master **at = &s->masters, *m;
 
     while ((m = *at)) {

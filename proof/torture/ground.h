@@ -44,7 +44,8 @@ typedef struct ground {
     char uri[512];
     uint64_t seed;
     int lease_ms, timeout_ms, threads;
-    int replicas; /* as hf_lock_options has it */
+    int replicas;   /* as hf_lock_options has it */
+    bool forgetful; /* the store may forget what it did: nobody counts there */
 
     atomic_bool over;         /* come to an end                               */
     atomic_uint latch;        /* the number of the latch to wait for; 0: none */

@@ -286,19 +286,30 @@ static void draw(const plan *p, const outcome *o) {
     }
 }
 
+/* What endangers data, as opposed to what is only late or untidy: never
+ * forgiven, see tools/lane.sh. */
+static bool is_unsafe(const outcome *o) {
+    for (int i = 0; i < HF_INV_N; i++)
+        if (i != HF_INV_HANDOFF && i != HF_INV_TIMELY &&
+            i != HF_INV_LEFTOVERS && o->verdict.of[i].broken > 0 &&
+            !o->promise.waived[i])
+            return true;
+    return o->crashed > 0;
+}
+
 static void explain(const arguments *a, const plan *p, const outcome *o) {
     hf_verdict_print(stderr, &o->verdict, &o->promise, &o->history);
     if (o->left[0] != '\0')
         fprintf(stderr, "left in the store:%s\n", o->left);
     draw(p, o);
     fprintf(stderr,
-            "UNSAFE: %s, %s: not as promised\n"
+            "%s%s, %s: not as promised\n"
             "the histories: %s/*.history (hf-judge reads them)\n"
             "again: hf-torture --store %s --faults %s --seconds %d --seed %llu "
             "--processes %d --threads %d\n",
-            a->store->name, p->label, p->dir, a->store->name, p->label,
-            (p->ms + 999) / 1000, (unsigned long long)p->seed, a->processes,
-            a->threads);
+            is_unsafe(o) ? "UNSAFE: " : "", a->store->name, p->label, p->dir,
+            a->store->name, p->label, (p->ms + 999) / 1000,
+            (unsigned long long)p->seed, a->processes, a->threads);
 }
 
 /* ---- running ----------------------------------------------------------- */

@@ -31,6 +31,7 @@ typedef struct fault {
     void (*begin)(site *s, chance *c);
     void (*end)(site *s); /* NULL: nothing is to be healed */
     int least, most;
+    int rest;     /* at most so long it is quiet after it; 0: not for long */
     bool weak;    /* takes from the store what a lease lock rests on: its
                      memory, its clock.  Then only tokens protect        */
     int replicas; /* locks ask for so many: see hf_lock_options          */

@@ -11,9 +11,17 @@
 
 /* ---- sentinels --------------------------------------------------------- */
 
+/* Server 0 is known to all by the port of its link, as a replica too. */
+static void announce(site *s) {
+    hf_test_server_ask(hf_test_ensemble_server(s->ensemble, 0),
+                       "CONFIG SET replica-announce-port %d",
+                       hf_test_proxy_port(hf_test_ensemble_proxy(s->ensemble)));
+}
+
 static void sentinel_start(site *s) {
     s->ensemble = hf_test_ensemble_start(
-        &(hf_test_ensemble_options){.down_after_ms = 1000});
+        &(hf_test_ensemble_options){.down_after_ms = 1000, .proxied = true});
+    announce(s);
     snprintf(s->uri, sizeof s->uri, "%s", hf_test_ensemble_uri(s->ensemble));
     snprintf(s->plain, sizeof s->plain, "%s", s->uri);
 }
@@ -43,6 +51,7 @@ static void master_dies(site *s, chance *c) {
 static void master_is_back(site *s) {
     hf_test_ensemble_await_failover(s->ensemble, s->who);
     hf_test_server_restart(server_of(s, s->who));
+    announce(s);
 }
 
 static void sentinel_settle(site *s) {
@@ -68,6 +77,41 @@ static void master_is_killed(site *s, chance *c) {
 
 static void back_and_in_step(site *s) {
     master_is_back(s);
+    sentinel_settle(s);
+}
+
+/* Server 0 stands behind a link, and replicas follow it by that: it is made the
+ * master again, for it only can be cut off from them. */
+static void restore_first(site *s) {
+    hf_test_server_ask(server_of(s, 0), "CONFIG SET replica-priority 1");
+    sentinel_settle(s);
+    if (master_of(s) == 0)
+        return;
+    s->who = master_of(s);
+    hf_test_ensemble_fail_over(s->ensemble);
+    handed_over(s);
+}
+
+/* Replicas hear nothing of what is granted from now on. */
+static void replicas_lag(site *s, chance *c) {
+    hf_test_proxy *link = hf_test_ensemble_proxy(s->ensemble);
+    (void)c;
+    restore_first(s);
+    hf_test_proxy_single_out(link, HF_REPLICAS);
+    hf_test_proxy_drop(link, HF_TO_CLIENT, true);
+}
+
+/* And then the master dies, with all that. */
+static void lost_with_master(site *s) {
+    hf_test_proxy *link = hf_test_ensemble_proxy(s->ensemble);
+    s->who = master_of(s);
+    hf_test_server_kill(server_of(s, s->who));
+    hf_test_ensemble_await_failover(s->ensemble, s->who);
+    hf_test_proxy_drop(link, HF_TO_CLIENT, false);
+    hf_test_proxy_single_out(link, 0);
+    hf_test_proxy_cut(link);
+    hf_test_server_restart(server_of(s, s->who));
+    announce(s);
     sentinel_settle(s);
 }
 
@@ -125,18 +169,35 @@ static const fault sentinel_faults[] = {
      .end = back_and_in_step,
      .least = 10,
      .most = 50,
+     .rest = 3000,
      .weak = true},
     {.name = "handover",
      .begin = hand_over,
      .end = handed_over,
      .least = 10,
      .most = 50,
+     .rest = 3000,
      .weak = true},
     {.name = "failover-all",
      .begin = master_is_killed,
      .end = back_and_in_step,
      .least = 10,
      .most = 50,
+     .rest = 3000,
+     .replicas = HF_ALL},
+    {.name = "lost-write",
+     .begin = replicas_lag,
+     .end = lost_with_master,
+     .least = 300,
+     .most = 900,
+     .rest = 3000,
+     .weak = true},
+    {.name = "lost-write-all",
+     .begin = replicas_lag,
+     .end = lost_with_master,
+     .least = 300,
+     .most = 900,
+     .rest = 3000,
      .replicas = HF_ALL},
     {.name = NULL},
 };
@@ -263,12 +324,14 @@ static const fault cluster_faults[] = {
      .end = node_is_back,
      .least = 10,
      .most = 50,
+     .rest = 3000,
      .weak = true},
     {.name = "failover-all",
      .begin = node_dies,
      .end = node_is_back,
      .least = 10,
      .most = 50,
+     .rest = 3000,
      .replicas = HF_ALL},
     {.name = NULL},
 };

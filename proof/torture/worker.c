@@ -469,7 +469,9 @@ static void run_latch(hand *h) {
 /* ---- a hand ------------------------------------------------------------ */
 
 static bool can(hand *h, hf_kind kind) {
-    return (hf_can(h->w->client, kind) & HF_CAN_HOLD) != 0;
+    bool number = kind == HF_SEMAPHORE || kind == HF_LATCH;
+    return !(number && h->w->g->forgetful) &&
+           (hf_can(h->w->client, kind) & HF_CAN_HOLD) != 0;
 }
 
 static void act(hand *h) {

@@ -8,7 +8,7 @@ TEST_JOBS ?= 6
 
 cmake = cmake -G Ninja -S . --log-level=NOTICE -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 
-.PHONY: all demo test interop models bench scale install setup check format clean help
+.PHONY: all demo test interop models torture bench scale install setup check format clean help
 
 all: ##         build the command and the libraries into build/
 	@command -v cmake ninja >/dev/null || { echo "make: cmake or ninja is missing; 'make setup' installs what the build needs"; exit 1; }
@@ -55,6 +55,17 @@ interop: ##     test with the real Redisson, Curator and others alone
 models: ##      check the models; with ALL=1 the long searches too
 	@tools/setup.sh test
 	@models/check.sh $(if $(ALL),all,test)
+
+# One row for each store and fault; the same, for docs/reliability.md, in
+# build/proof/torture.tsv.
+SECONDS_EACH ?= 60
+STORES       ?= redis sqlite postgres mariadb etcd zookeeper redlock sentinel cluster
+SEED         ?= 1
+torture: ##     torture every store for SECONDS_EACH (60), with real faults
+	@tools/setup.sh test
+	@$(cmake) -B $(BUILD) -DHF_TESTS=ON -DHF_WERROR=ON
+	@ninja -C $(BUILD) --quiet -j$(JOBS) hf-torture
+	@proof/torture/run.sh $(BUILD) $(SECONDS_EACH) $(SEED) $(STORES)
 
 bench: ##       measure, and print the ratios as a table
 	@tools/setup.sh test

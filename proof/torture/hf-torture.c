@@ -315,6 +315,9 @@ static void explain(const arguments *a, const plan *p, const outcome *o) {
 /* ---- running ----------------------------------------------------------- */
 
 static void make_folder(const char *path) {
+    char above[512];
+    snprintf(above, sizeof above, "%s", path);
+    mkdir(dirname(above), 0700); /* one that is missing above it, too */
     if (mkdir(path, 0700) != 0 && errno != EEXIST) {
         perror(path);
         exit(1);

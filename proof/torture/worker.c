@@ -569,6 +569,16 @@ static void use_client(worker *w) {
     hf_close(w->client);
 }
 
+/* Under its name the file is whole: one that is killed while it makes it has
+ * done nothing yet. */
+static bool open_history(worker *w, const char *dir) {
+    char made[512], path[512];
+    snprintf(made, sizeof made, "%s/%u.new", dir, w->number);
+    snprintf(path, sizeof path, "%s/%u.history", dir, w->number);
+    return hf_recorder_open(&w->r, made, w->number, MOST) == HF_OK &&
+           rename(made, path) == 0;
+}
+
 int worker_main(const char *dir, uint32_t number, bool mortal) {
     static worker w;
     char path[512];
@@ -576,9 +586,8 @@ int worker_main(const char *dir, uint32_t number, bool mortal) {
     w.mortal = mortal;
     snprintf(path, sizeof path, "%s/ground", dir);
     w.g = ground_map(path);
-    snprintf(path, sizeof path, "%s/%u.history", dir, number);
-    if (w.g == NULL || hf_recorder_open(&w.r, path, number, MOST) != HF_OK) {
-        fprintf(stderr, "worker %u: %s cannot be used\n", number, path);
+    if (w.g == NULL || !open_history(&w, dir)) {
+        fprintf(stderr, "worker %u: %s cannot be used\n", number, dir);
         return 1;
     }
     int files = entries("/proc/self/fd"), threads = entries("/proc/self/task");

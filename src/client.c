@@ -283,7 +283,6 @@ int hf_escalate_to(hf_client **ret, const char *uri, const char *second,
                    const hf_options *options,
                    const hf_escalate_options *escalate, hf_error *err) {
     HF_UNCANCELLED;
-
     opening how = {.second = second};
     char embedded[4096];
     int rc;

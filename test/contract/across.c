@@ -129,6 +129,20 @@ void another_process_is_woken_by_a_release(void **state) {
     hf_test_peer_stop(peer);
 }
 
+/* The library's threads still run while the program's handlers of exit do. */
+void who_exits_while_it_holds_ends_cleanly(void **state) {
+    (void)state;
+    hf_lock *b = hf_test_lock(hf_contract_open(NULL), "x", NULL);
+    hf_test_peer *peer = hf_test_peer_start(hf_contract_uri);
+    hf_test_peer_ask(peer, "lock 0 x kind=%d watchdog_ms=1500 renew_ms=1",
+                     hf_test_kind);
+    token_in(hf_test_peer_ask(peer, "try 0"));
+    hf_test_peer_send(peer, "exit 7");
+    assert_int_equal(hf_test_peer_exited(peer), 7);
+    hf_expect(HF_OK, hf_lock_acquire(b, HF_TEST_LONG, ERR));
+    hf_test_peer_stop(peer);
+}
+
 void release_after_outlives_the_process(void **state) {
     (void)state;
     hf_lock *b = hf_test_lock(hf_contract_open(NULL), "x", NULL);

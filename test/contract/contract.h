@@ -194,6 +194,7 @@ hf_client *hf_contract_open_troubled(hf_backend **trouble);
     X(a_killed_waiter_stands_in_nobodys_way)                                   \
     X(a_stopped_holder_wakes_up_to_find_it_lost)                               \
     X(another_process_is_woken_by_a_release)                                   \
+    X(who_exits_while_it_holds_ends_cleanly)                                   \
     X(release_after_outlives_the_process)                                      \
     X(a_closed_client_leaves_its_lock_to_others)                               \
     X(a_program_that_is_started_inherits_nothing)                              \

@@ -209,6 +209,11 @@ static void do_contend(char **words) {
     answer(HF_OK);
 }
 
+/* Without a word to the library, which holds and renews meanwhile. */
+static void do_exit(char **words) {
+    exit(number(words[1]));
+}
+
 static const struct command {
     const char *word;
     void (*run)(char **words);
@@ -224,6 +229,7 @@ static const struct command {
     {"available", do_available}, {"latch", do_latch},
     {"count", do_count},         {"down", do_down},
     {"await", do_await},         {"left", do_left},
+    {"exit", do_exit},
 };
 
 static void obey(char *line) {

@@ -131,6 +131,14 @@ void hf_test_peer_hang_up(hf_test_peer *peer) {
     peer->pid = 0;
 }
 
+int hf_test_peer_exited(hf_test_peer *peer) {
+    int status;
+    assert_null(hf_test_peer_answer(peer, HF_TEST_LONG));
+    assert_int_equal(waitpid(peer->pid, &status, 0), peer->pid);
+    peer->pid = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 pid_t hf_test_peer_pid(const hf_test_peer *peer) {
     return peer->pid;
 }

@@ -39,6 +39,9 @@ void hf_test_peer_signal(hf_test_peer *peer, int sig);
 /* Ends its input, so that it frees, closes and exits; returns when it has. */
 void hf_test_peer_hang_up(hf_test_peer *peer);
 
+/* It was told to exit: with which status it did; -1: not by itself. */
+int hf_test_peer_exited(hf_test_peer *peer);
+
 pid_t hf_test_peer_pid(const hf_test_peer *peer);
 
 #endif

@@ -14,6 +14,8 @@
 #                etcd, mariadb), tables (postgres, mariadb)
 #   guard        needs no client, and knows none
 #   claim        knows only the public headers
+#   proof        judges by the public header alone; what makes histories, in
+#                folders of its own, may use everything, and nobody uses it
 #
 # One rule a line: files (a pattern), verdict, headers (a pattern) by path from
 # the root.  The first rule whose two patterns match decides; what no rule
@@ -85,19 +87,27 @@ src/client.c             allow  src/backend/table.h
 src/client.*             deny   src/backend/*
 src/*                    deny   cli/*
 src/*                    deny   test/*
+src/*                    deny   proof/*
+proof/sim/*              allow  *
+proof/torture/*          allow  *
+proof/plants/*           allow  *
+proof/*                  allow  include/holdfast.h
+proof/*                  allow  proof/history.h
+proof/*                  allow  proof/check*
+proof/*                  deny   *
 include/*                allow  include/*
 include/*                deny   *
 RULES
 }
 
 # "file header" for every #include "…" of ours, both by path from the root.  A
-# quoted name is looked for beside the file, then in src/ and include/; what
-# the build makes is nowhere and depends on nothing.
+# quoted name is looked for beside the file, then in src/, include/ and proof/;
+# what the build makes is nowhere and depends on nothing.
 includes() {
-    find include src cli -name '*.[ch]' | sort | while read -r file; do
+    find include src cli proof -name '*.[ch]' | sort | while read -r file; do
         sed -n 's/^[ \t]*#[ \t]*include[ \t]*[<"]\([^>"]*\)[>"].*/\1/p' "$file" |
             while read -r name; do
-                for folder in "${file%/*}" src include; do
+                for folder in "${file%/*}" src include proof; do
                     if [ -f "$folder/$name" ]; then
                         path=$(realpath --relative-to=. "$folder/$name")
                         echo "$file $path"
@@ -145,14 +155,15 @@ self_test() {
     mkdir -p include/holdfast src/backend/sqlite src/backend/redis cli \
         src/backend/line src/backend/net src/backend/zookeeper \
         src/backend/etcd src/backend/tables src/backend/postgres \
-        src/backend/mariadb src/backend/escalate
+        src/backend/mariadb src/backend/escalate proof/check proof/sim
     touch include/holdfast.h src/claim.h src/client.h src/lock.h cli/options.h \
         src/waiters.h src/keeper.h src/world.h src/backend/table.h \
         src/backend/redis/conn.h src/backend/sqlite/wake.h \
         src/backend/line/port.h src/backend/net/tls.h \
         src/backend/zookeeper/handle.h src/backend/etcd/link.h \
         src/backend/tables/database.h src/backend/postgres/pool.h \
-        src/backend/escalate/escalate.h
+        src/backend/escalate/escalate.h proof/history.h proof/check/trial.h \
+        proof/sim/store.h
     echo '#include "../holdfast.h"' >include/holdfast/backend.h
     printf '#include <holdfast.h>\n#include "options.h"\n' >cli/main.c
     printf '#include "claim.h"\n#include "client.h"\n' >src/lock.c
@@ -165,6 +176,9 @@ self_test() {
         >src/backend/postgres/postgres.c
     printf '#include "escalate.h"\n#include "../table.h"\n' \
         >src/backend/escalate/move.c
+    printf '#include "check/trial.h"\n' >proof/checker.c
+    printf '#include "history.h"\n#include "trial.h"\n' >proof/check/holds.c
+    printf '#include "history.h"\n#include "world.h"\n' >proof/sim/store.c
     check || { echo "self-test: the right tree was refused" && exit 1; }
 
     while read -r file header; do
@@ -208,6 +222,10 @@ src/backend/memory.c escalate/escalate.h
 src/backend/table.c escalate/escalate.h
 src/backend/redis/redis.c ../escalate/escalate.h
 include/holdfast.h ../src/claim.h
+src/lock.c ../proof/history.h
+proof/checker.c ../src/claim.h
+proof/checker.c sim/store.h
+proof/check/holds.c world.h
 WRONG
     echo "self-test: every wrong include was found"
 }

@@ -16,6 +16,7 @@
 
 #include "client.h"
 #include "err.h"
+#include "plant.h"
 
 enum {
     ANSWER_MS = 200,      /* what a question gets, however late it is asked */
@@ -216,8 +217,11 @@ static int ask(quest *q, hf_error *err) {
     if (take_gift(q))
         return HF_OK;
     rc = attempt(q, err);
-    if (rc == HF_OK && q->hold->above && q->hold->claim.token <= q->hold->above)
+    if (!HF_PLANTED(NUMBER) && rc == HF_OK && q->hold->above &&
+        q->hold->claim.token <= q->hold->above)
         rc = attempt_anew(q, err);
+    if (HF_PLANTED(DOUBT) && rc == HF_EDOUBT)
+        return HF_BUSY;
     if (rc == HF_OK && came_too_late(q))
         rc = hf__fail(err, HF_EDOUBT, "the answer came after its lease");
     if (rc == HF_EDOUBT && q->hold->claim.kind != HF_LATCH)
@@ -296,10 +300,13 @@ static int look_again(quest *q, hf_error *err) {
         return sleep_until(q, next_pause(q));
     if (!q->watching) {
         q->watching = true;
-        if (be->ops->watch(be, c, true, answer_by(q), err) == HF_OK)
+        if (be->ops->watch(be, c, true, answer_by(q), err) != HF_OK)
+            q->watching = false; /* polling must do, and we try again later */
+        else if (!HF_PLANTED(WATCH))
             return hf__now() < q->by ? HF_OK : HF_ETIMEOUT;
-        q->watching = false; /* polling must do, and we try again later */
     }
+    if (HF_PLANTED(TIMER))
+        longest = c->ask_again = HF_NEVER;
     return sleep_until(q, hf__sooner(c->ask_again, longest));
 }
 
@@ -336,6 +343,8 @@ static void install(quest *q) {
     hf_hold *h = q->hold;
     hf_keeper *keeper = q->client->keeper;
 
+    if (HF_PLANTED(REPLY))
+        q->asked = hf__now();
     h->granted = q->asked;
     h->doubted = q->doubt;
     if (h->lock->max_hold_ms)
@@ -359,7 +368,7 @@ static void withdraw(quest *q) {
     hf_error err;
     int rc = HF_EDOUBT;
 
-    if (!q->doubt && q->hold->claim.place == 0) {
+    if (!q->doubt && (q->hold->claim.place == 0 || HF_PLANTED(PLACE))) {
         forget(q);
         return;
     }

@@ -26,6 +26,7 @@
 
 #include "client.h"
 #include "err.h"
+#include "plant.h"
 
 enum {
     KEEP_PLACE_MS = 3000,      /* how often a waiting claim is kept in line */
@@ -178,6 +179,10 @@ static void note(hf_keeper *k, hf_hold *h, hf_state state, int why) {
 
     if (!told)
         return; /* the state and the descriptor still tell */
+    if (HF_PLANTED(LOSS) && state == HF_STATE_LOST) {
+        free(told);
+        return;
+    }
     *told = (notice){.hold = keep(h), .state = state, .why = why};
     *k->notices_end = told;
     k->notices_end = &told->next;
@@ -749,7 +754,7 @@ bool hf__keeper_hand_over(hf_keeper *k, hf_hold *h) {
     hf_waiter *next = spot->first;
     if (may_stay(h) && fits(h, next)) {
         h->turns++;
-        h->claim.token++;
+        h->claim.token += !HF_PLANTED(TURN);
         h->lock = next->lock;
         h->who = next->who;
         h->count = 1;
@@ -814,7 +819,7 @@ void hf__keeper_give_back(hf_keeper *k, hf_hold *h) {
     pthread_mutex_lock(&k->mu);
     hf__keeper_settle(k);
     h->lock = NULL;
-    h->given_back = true;
+    h->given_back = !HF_PLANTED(RENEWAL);
     h->ends_at = HF_NEVER;
     atomic_store(&h->held_until, hf__now() + h->claim.lease_ms * HF_MS);
     h->renew_at = hf__now();

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plant.h"
+
 enum { FIRST_BUCKETS = 64 };
 
 /* FNV-1a. */
@@ -276,7 +278,7 @@ void hf__waiter_leave(hf_spot *spot, hf_waiter *w) {
     bool was_first = spot->first == w;
 
     unlink_waiter(spot, w);
-    if (was_first)
+    if (was_first && !HF_PLANTED(NUDGE))
         hf__spot_nudge(spot);
 }
 

@@ -42,7 +42,7 @@ struct sim_fiber {
     sim_fiber *next_in_queue;
     const atomic_uint *parked_on;
     queue joiners;
-    sim_fiber *next, *prev; /* all that live, and those not yet joined */
+    sim_fiber *next; /* all of this world: events may still name them */
 };
 
 static struct {
@@ -306,13 +306,6 @@ static void perhaps_preempt(void) {
     switch_away(false);
 }
 
-static void unlink_fiber(sim_fiber *f) {
-    *(f->prev ? &f->prev->next : &w.fibers) = f->next;
-    if (f->next)
-        f->next->prev = f->prev;
-    free(f);
-}
-
 static void fiber_run(void *arg) {
     sim_fiber *f = arg;
 
@@ -335,8 +328,6 @@ sim_fiber *sim_spawn(sim_process *p, void *(*run)(void *), void *arg) {
     f->run = run;
     f->arg = arg;
     f->next = w.fibers;
-    if (w.fibers)
-        w.fibers->prev = f;
     w.fibers = f;
     p->fibers++;
     w.living++;
@@ -395,9 +386,12 @@ void sim_run(hf_time by) {
 /* Fibers that never ended leave their stacks; what those held is lost. */
 void sim_end(void) {
     while (w.fibers) {
-        if (w.fibers->stack)
-            sim_stack_put(w.fibers->stack);
-        unlink_fiber(w.fibers);
+        sim_fiber *f = w.fibers;
+
+        w.fibers = f->next;
+        if (f->stack)
+            sim_stack_put(f->stack);
+        free(f);
     }
     w.living = 0;
     w.n = 0;
@@ -420,8 +414,6 @@ static void world_thread_join(pthread_t thread) {
         sim_suspend(HF_NEVER);
         leave(w.self);
     }
-    if (!f->stack)
-        unlink_fiber(f);
 }
 
 /* ---- mutexes and conditions -------------------------------------------- */

@@ -103,12 +103,14 @@ static bool run(const settings *o, const sim_profile *profile, int flavour,
     }
     took = real_seconds() - from;
     if (!sim_traces)
-        printf("%-8s %-9s %8.2f %9llu %10llu %9llu %9llu %8llu %10.0f\n",
+        printf("%-8s %-9s %7.2f %7llu %9llu %8llu %8llu %7llu %7.2f %7.2f "
+               "%9.0f\n",
                flavours[flavour], profile->name, hours(sum.simulated),
                (unsigned long long)sum.trials,
                (unsigned long long)(sim_events() - events),
                (unsigned long long)sum.operations,
                (unsigned long long)sum.grants, (unsigned long long)sum.losses,
+               (double)sum.idle / 1e9, (double)sum.late / 1e9,
                took > 0 ? hours(sum.simulated) / took * 60 : 0);
     if (sum.bad)
         printf("again: hf-sim --seed %llu --trials 1 --profile %s --store %s "
@@ -141,13 +143,14 @@ int main(int argc, char **argv) {
         return usage();
     hf__world = &sim_world;
     if (!sim_traces)
-        printf("%-8s %-9s %8s %9s %10s %9s %9s %8s %10s\n", "store", "faults",
-               "hours", "trials", "events", "calls", "grants", "losses",
-               "hours/min");
+        printf("%-8s %-9s %7s %7s %9s %8s %8s %7s %7s %7s %9s\n", "store",
+               "faults", "hours", "trials", "events", "calls", "grants",
+               "losses", "idle s", "late s", "hours/min");
     for (int f = 0; flavours[f] && good; f++)
         for (size_t i = 0; i < sim_n_profiles && good; i++)
             if (matches(o.store, flavours[f]) &&
-                matches(o.profile, sim_profiles[i].name)) {
+                matches(o.profile, sim_profiles[i].name) &&
+                sim_is_possible(&sim_profiles[i], (sim_flavour)f)) {
                 any = true;
                 good = run(&o, &sim_profiles[i], f, began);
             }

@@ -15,7 +15,8 @@ enum {
     TIMEOUT_MS = 1000,
     MOST_WORKERS = 3,
     MOST_NAMES = 8,
-    PAIRS = 100 /* names from here on are taken two at a time */
+    PAIRS = 100, /* names from here on are taken two at a time */
+    HOT = 300
 };
 
 /* A handle of a worker's, and the hold that it has. */
@@ -33,7 +34,7 @@ typedef struct handle {
 typedef struct sim_worker {
     sim_program *program;
     sim_fiber *fiber;
-    handle handles[HF_KINDS][MOST_NAMES];
+    handle handles[HF_KINDS][MOST_NAMES], hot;
     hf_semaphore *semaphores[2];
     bool permits_set[2];
     hf_latch *latch;
@@ -66,10 +67,15 @@ void sim_record(hf_record r) {
               (double)r.until / 1e9, (long long)r.value);
 }
 
-/* Not of the dead; and where the store forgets, a member may go to another
- * while the rest is waited for, which nobody who has both can tell. */
+/* Where the store forgets, a member may go to another while the rest is waited
+ * for, which nobody who has both can tell; and there may be no permits. */
+static bool is_unclear(uint32_t name) {
+    return scene.unsafe &&
+           (name / 100 == PAIRS / 100 || name / 100 == HF_PERMIT);
+}
+
 static void note(sim_program *p, hf_record r) {
-    if (p->process.dead || (scene.unsafe && r.name / 100 == 1))
+    if (p->process.dead || is_unclear(r.name))
         return;
     r.process = p->process.number;
     r.thread = sim_self() ? sim_thread_of(sim_self()) : 0;
@@ -196,7 +202,7 @@ static int pick_wait(void) {
     case 2:
         return (int)sim_between(1, 50);
     case 3:
-        return 20000;
+        return sim_one_in(2) ? 20000 : 60000;
     default:
         return (int)sim_between(50, 4000);
     }
@@ -295,7 +301,7 @@ static void do_something(handle *h) {
 
 static void hold(handle *h) {
     sim_program *p = h->program;
-    hf_time lease = scene.lease_ms * HF_MS;
+    hf_time lease = hf__sooner(scene.lease_ms * HF_MS, 3 * HF_SECOND);
     hf_time left =
         sim_one_in(3) ? sim_between(0, 2 * lease) : sim_between(0, lease / 8);
 
@@ -324,11 +330,11 @@ static void give_back(handle *h) {
         complain("the owner was told that it is none");
 }
 
-static void use_lock(sim_worker *k, hf_kind kind) {
-    sim_program *p = k->program;
-    handle *h = handle_of(k, kind, (uint32_t)sim_below((uint64_t)scene.names));
-    int wait_ms = pick_wait(), rc;
+/* false: it was not to be had. */
+static bool take(handle *h, int wait_ms) {
+    sim_program *p = h->program;
     uint32_t call = begin_call(p);
+    int rc;
 
     h->claim = ++p->claims;
     h->token = 0;
@@ -338,10 +344,39 @@ static void use_lock(sim_worker *k, hf_kind kind) {
     rc = hf_lock_acquire(h->lock, wait_ms, NULL);
     h->waiting = false;
     answer(h, call, rc);
-    if (rc != HF_OK)
-        return;
-    hold(h);
-    give_back(h);
+    return rc == HF_OK;
+}
+
+static void use_lock(sim_worker *k, hf_kind kind) {
+    handle *h = handle_of(k, kind, (uint32_t)sim_below((uint64_t)scene.names));
+
+    if (take(h, pick_wait())) {
+        hold(h);
+        give_back(h);
+    }
+}
+
+/* Taken and given back as fast as can be, by all threads of a process: then a
+ * hold passes from one to the next without the store. */
+static void use_hot(sim_worker *k) {
+    handle *h = &k->hot;
+
+    if (!h->lock) {
+        h->program = k->program;
+        h->name = HOT;
+        if (hf_lock_new(&h->lock, k->program->client, "hot", NULL, NULL) < 0)
+            abort();
+        hf_lock_on_state(h->lock, on_state, h);
+    }
+    for (int i = 0; i < 10 && !k->program->process.dead; i++)
+        if (take(h, 4000)) {
+            uint64_t token = hf_lock_token(h->lock);
+
+            sim_sleep(sim_between(0, HF_MS / 2));
+            if (token && sim_one_in(4))
+                write_to_it(h, token);
+            give_back(h);
+        }
 }
 
 /* Of what it does not hold, through a handle of its own or another's. */
@@ -405,7 +440,7 @@ static void use_both(sim_worker *k) {
         answer(&both[i], calls[i], rc);
     }
     if (rc == HF_OK) {
-        sim_sleep(sim_between(0, scene.lease_ms * HF_MS / 4));
+        sim_sleep(sim_between(0, HF_SECOND));
         for (int i = 0; i < 2; i++) {
             if (!both[i].lost) /* it may be one of them only */
                 look(&both[i]);
@@ -461,25 +496,11 @@ static bool have_permits(sim_worker *k, int i) {
 
 static void use_permits(sim_worker *k) {
     handle *h = handle_of(k, HF_PERMIT, 0);
-    sim_program *p = k->program;
-    int wait_ms = pick_wait(), rc;
-    uint32_t call;
 
-    if (!have_permits(k, 1))
-        return;
-    call = begin_call(p);
-    h->claim = ++p->claims;
-    h->token = 0;
-    h->lost = false;
-    ask(h, call, wait_ms);
-    h->waiting = true;
-    rc = hf_lock_acquire(h->lock, wait_ms, NULL);
-    h->waiting = false;
-    answer(h, call, rc);
-    if (rc != HF_OK)
-        return;
-    hold(h);
-    give_back(h);
+    if (have_permits(k, 1) && take(h, pick_wait())) {
+        hold(h);
+        give_back(h);
+    }
 }
 
 static void use_semaphore(sim_worker *k) {
@@ -503,7 +524,7 @@ static void use_semaphore(sim_worker *k) {
     note(p, r);
     if (r.code != HF_OK || p->process.dead)
         return;
-    sim_sleep(sim_between(0, scene.lease_ms * HF_MS / 2));
+    sim_sleep(sim_between(0, HF_SECOND));
     r.verb = HF_DO_RELEASE;
     r.saw = HF_SAW_ASK;
     r.call = begin_call(p);
@@ -605,6 +626,12 @@ static void use_latch(sim_worker *k) {
 /* ---- threads ----------------------------------------------------------- */
 
 static void act(sim_worker *k) {
+    if (sim_one_in(100))
+        k->program->hot_until = sim_now() + 300 * HF_MS;
+    if (sim_now() < k->program->hot_until) {
+        use_hot(k);
+        return;
+    }
     switch (sim_below(20)) {
     case 0:
         misuse(k);
@@ -666,6 +693,8 @@ static void cancel_waits(sim_worker *k) {
         for (int i = 0; i < MOST_NAMES; i++)
             if (k->handles[kind][i].waiting)
                 hf_lock_cancel(k->handles[kind][i].lock);
+    if (k->hot.waiting)
+        hf_lock_cancel(k->hot.lock);
     if (k->in_latch)
         hf_latch_cancel(k->latch);
     if (k->semaphores[0])
@@ -679,6 +708,7 @@ static void close_worker(sim_worker *k) {
     for (int i = 0; i < 2; i++)
         hf_semaphore_free(k->semaphores[i]);
     hf_latch_free(k->latch);
+    hf_lock_free(k->hot.lock);
 }
 
 /* Changes minds while the others work, and a ghost's all the time. */

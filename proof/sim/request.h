@@ -76,6 +76,7 @@ struct sim_link {
 
     /* The client's end. */
     sim_request *waiting;
+    sim_request *owed; /* SIM_SESSION: releases that were not confirmed */
     sim_notice *inbox;
     sim_ear *ears;
     sim_fiber *receiver, *pinger;

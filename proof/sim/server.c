@@ -543,6 +543,12 @@ int64_t sim_server_leftovers(void) {
 }
 
 static void free_link(sim_link *link) {
+    while (link->owed) {
+        sim_request *r = link->owed;
+
+        link->owed = r->next;
+        sim_request_put(r);
+    }
     while (link->ears) {
         sim_ear *e = link->ears;
 

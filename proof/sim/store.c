@@ -188,6 +188,32 @@ static int sim_renew(hf_backend *be, hf_claim *const *claims, size_t n,
     return rc < 0 ? hf__fail_plain(err, rc) : rc;
 }
 
+/* A place that is tied to a session does not end by itself: whoever has such
+ * a store sees to it until the store has confirmed it. */
+static void owe(sim_link *link, const sim_request *r) {
+    hf_claim c = r->of[0].claim, *only = &c;
+    sim_request *again = sim_request_new(link, SIM_RELEASE, &only, 1);
+
+    again->how = r->how;
+    again->session = r->session;
+    again->next = link->owed;
+    link->owed = again;
+}
+
+static void pay(sim_link *link) {
+    sim_request *r;
+
+    while ((r = link->owed) && !link->closing && !link->process->dead) {
+        link->owed = r->next;
+        if (ask(r, hf__after_ms(300)) != HF_OK) {
+            owe(link, r);
+            sim_request_put(r);
+            return;
+        }
+        sim_request_put(r);
+    }
+}
+
 static int sim_release(hf_backend *be, hf_claim *c, hf_how how,
                        const char *whose, hf_time by, hf_error *err) {
     sim_link *link = link_of(be);
@@ -204,6 +230,8 @@ static int sim_release(hf_backend *be, hf_claim *c, hf_how how,
         if (rc == HF_OK) {
             rc = r->expired ? HF_ELOST : r->result;
             c->rivals = r->expired ? 0 : r->of[0].told.rivals;
+        } else if (sim_state.flavour == SIM_SESSION && !link->process->dead) {
+            owe(link, r);
         }
     }
     sim_request_put(r);
@@ -310,6 +338,7 @@ static void *pinger_run(void *arg) {
     sim_link *link = arg;
 
     while (!link->closing) {
+        pay(link);
         if (!link->process->dead) {
             sim_request *r = sim_request_new(link, SIM_PING, NULL, 0);
 

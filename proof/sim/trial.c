@@ -12,9 +12,9 @@
 #include "../checker.h"
 
 enum {
-    TROUBLE_S = 90, /* so long things go wrong */
-    ENDING_S = 120, /* by then everybody has come to an end */
-    SETTLED_MS = 13000,
+    TROUBLE_S = 90,     /* so long things go wrong */
+    ENDING_S = 120,     /* by then everybody has come to an end */
+    SETTLED_MS = 13000, /* and a lease */
     PROMPT_MS = 1000,
     STEP_BACK_MS = 25000,
     MOST_PROGRAMS = 96,
@@ -46,14 +46,14 @@ const sim_profile sim_profiles[] = {
      .text = "messages are lost, late and repeated",
      .network = BAD_NET,
      .weather = ROUGH_WEATHER,
-     .idle_ms = 12000},
+     .idle_ms = 10000},
     {.name = "deaths",
      .text = "processes are killed and stopped",
      .network = GOOD_NET,
      .weather = ROUGH_WEATHER,
      .kill = 15,
      .pause = 10,
-     .idle_ms = 25000},
+     .idle_ms = 7000},
     {.name = "cuts",
      .text = "connections are cut, clients cut off, the server restarts",
      .network = GOOD_NET,
@@ -61,7 +61,7 @@ const sim_profile sim_profiles[] = {
      .cut = 10,
      .partition = 15,
      .restart = 25,
-     .idle_ms = 25000},
+     .idle_ms = 10000},
     {.name = "storm",
      .text = "all of these at once",
      .network = BAD_NET,
@@ -71,7 +71,7 @@ const sim_profile sim_profiles[] = {
      .cut = 15,
      .partition = 20,
      .restart = 40,
-     .idle_ms = 30000},
+     .idle_ms = 15000},
     {.name = "amnesia",
      .text = "the server restarts and knows nothing",
      .network = BAD_NET,
@@ -79,7 +79,7 @@ const sim_profile sim_profiles[] = {
      .kill = 40,
      .forget = 25,
      .unsafe = true,
-     .idle_ms = 30000},
+     .idle_ms = 20000},
     {.name = "failover",
      .text = "a copy that lacks the last writes takes over",
      .network = BAD_NET,
@@ -87,7 +87,7 @@ const sim_profile sim_profiles[] = {
      .kill = 40,
      .failover = 20,
      .unsafe = true,
-     .idle_ms = 30000},
+     .idle_ms = 20000},
     {.name = "clock",
      .text = "the server's clock jumps",
      .network = GOOD_NET,
@@ -95,7 +95,7 @@ const sim_profile sim_profiles[] = {
      .kill = 40,
      .step = 15,
      .unsafe = true,
-     .idle_ms = 90000},
+     .idle_ms = 30000},
 };
 const size_t sim_n_profiles = sizeof sim_profiles / sizeof sim_profiles[0];
 
@@ -105,6 +105,10 @@ static struct {
     uint32_t n;
     bool trouble;
 } t;
+
+bool sim_is_possible(const sim_profile *profile, sim_flavour flavour) {
+    return flavour != SIM_SESSION || (!profile->forget && !profile->failover);
+}
 
 /* ---- the nemesis ------------------------------------------------------- */
 
@@ -292,7 +296,8 @@ static void run(uint64_t seed, sim_flavour flavour) {
     memset(&sim_scene_now, 0, sizeof sim_scene_now);
     sim_scene_now.unsafe = profile->unsafe;
     sim_scene_now.names = (int)sim_between(1, 4);
-    sim_scene_now.lease_ms = (int)sim_between(500, 6000);
+    sim_scene_now.lease_ms =
+        (int)sim_between(500, sim_one_in(4) ? 30000 : 5000);
     t.n = 0;
     t.trouble = true;
     programs = (uint32_t)sim_between(2, 5);
@@ -308,9 +313,11 @@ static void run(uint64_t seed, sim_flavour flavour) {
 static int64_t settling_ms(void) {
     const sim_profile *p = t.profile;
 
+    int64_t ms = SETTLED_MS + sim_scene_now.lease_ms;
+
     if (p->step)
-        return SETTLED_MS + STEP_BACK_MS;
-    return p->kill || p->cut || p->network.lose_reply ? SETTLED_MS : PROMPT_MS;
+        return ms + STEP_BACK_MS;
+    return p->kill || p->cut || p->network.lose_reply ? ms : PROMPT_MS;
 }
 
 /* Heals everything and waits for the end. */
@@ -383,6 +390,10 @@ static int judge(uint64_t seed, sim_flavour flavour, sim_sum *sum) {
     sum->grants += v.grants;
     sum->losses += v.losses;
     sum->records += h->n;
+    if (v.of[HF_INV_HANDOFF].worst > sum->idle)
+        sum->idle = v.of[HF_INV_HANDOFF].worst;
+    if (v.of[HF_INV_TIMELY].worst > sum->late)
+        sum->late = v.of[HF_INV_TIMELY].worst;
     for (int i = 0; i < HF_INV_N; i++)
         if (v.of[i].broken && !promise.waived[i]) {
             say(seed, hf_invariant_name((hf_invariant)i),

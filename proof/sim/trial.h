@@ -31,6 +31,7 @@ typedef struct sim_program {
     struct sim_worker *workers;
     int n_workers, running;
     uint32_t calls, claims;
+    hf_time hot_until;
     bool ended;
 } sim_program;
 
@@ -66,7 +67,11 @@ void sim_record(hf_record r);
 typedef struct sim_sum {
     uint64_t trials, grants, operations, records, losses, bad;
     hf_time simulated;
+    int64_t idle, late; /* the longest, ns */
 } sim_sum;
+
+/* Stores with sessions agree before they answer: they do not forget. */
+bool sim_is_possible(const sim_profile *profile, sim_flavour flavour);
 
 /* Runs the trial of this seed.  0: as promised; else it has said on stdout
  * what was not. */

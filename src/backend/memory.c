@@ -24,6 +24,7 @@
 
 #include "../claim.h"
 #include "../err.h"
+#include "../plant.h"
 #include "../world.h"
 
 enum { REMEMBERED = 256 }; /* answers of a line: far more than are under way */
@@ -260,7 +261,7 @@ static hf_time first_end(const line *l) {
 /* Above every earlier token, and above those of a store of the same name that
  * was here before; n of them.  The last one. */
 static uint64_t next_tokens(line *l, int n) {
-    uint64_t floor = (uint64_t)hf__world->wall_us();
+    uint64_t floor = HF_PLANTED(TOKEN) ? 0 : (uint64_t)hf__world->wall_us();
 
     l->token = l->token + 1 > floor ? l->token + 1 : floor;
     l->token += (uint64_t)n - 1;
@@ -592,6 +593,8 @@ static int let_go(memory *m, line *l, const hf_claim *c, hf_how how) {
 
     if (c->kind == HF_SEMAPHORE)
         return give_back_permits(l, c);
+    if (HF_PLANTED(OWNER) && !*p)
+        p = &l->first;
     if (!*p)
         return HF_ELOST;
     if (how == HF_RELEASE_AFTER) {
@@ -697,7 +700,7 @@ static int64_t drain(line *l) {
 }
 
 static void count_down(line *l) {
-    if (l->is_set && --l->number <= 0)
+    if (l->is_set && --l->number <= HF_PLANTED(LATCH))
         unset(l);
 }
 
@@ -729,7 +732,7 @@ static int change(line *l, const hf_claim *c, hf_count_op op, int64_t *value) {
 /* Once per nonce. */
 static int change_once(store *s, line *l, const hf_claim *c, hf_count_op op,
                        int64_t *value) {
-    answer *a = recall(l, c);
+    answer *a = HF_PLANTED(TWICE) ? NULL : recall(l, c);
 
     if (!a) {
         a = remember(l, c);

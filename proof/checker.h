@@ -85,7 +85,8 @@ typedef struct hf_finding {
 typedef struct hf_verdict {
     hf_finding of[HF_INV_N];
     uint64_t grants, refusals, timeouts, doubts, losses, deaths, pauses, faults;
-    uint64_t left_out;          /* records that did not fit */
+    uint64_t together; /* readers beside another: without, it was a mutex  */
+    uint64_t left_out; /* records that did not fit                         */
     int64_t longest_wait, span; /* ns */
 } hf_verdict;
 

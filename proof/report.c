@@ -163,6 +163,9 @@ static void print_counts(FILE *out, const hf_verdict *v) {
             v->deaths, v->pauses, v->faults,
             duration(lasted, sizeof lasted, v->span),
             duration(wait, sizeof wait, v->longest_wait));
+    if (v->of[HF_INV_READERS].checked > 0)
+        fprintf(out, "  %" PRIu64 " readers held beside another\n",
+                v->together);
     if (v->left_out > 0)
         fprintf(out,
                 "  %" PRIu64 " records did not fit: what depends on them was "
@@ -192,7 +195,7 @@ void hf_verdict_print(FILE *out, const hf_verdict *v, const hf_promise *promise,
 
 void hf_verdict_tsv_head(FILE *out) {
     fputs("store\tfault\tverdict\tseconds\tgrants\trefusals\ttimeouts\tdoubts\t"
-          "losses\tdeaths\tpauses\tfaults\tleft_out\tlongest_wait_ns",
+          "losses\tdeaths\tpauses\tfaults\ttogether\tleft_out\tlongest_wait_ns",
           out);
     for (int i = 0; i < HF_INV_N; i++) {
         const char *name = hf_invariant_name((hf_invariant)i);
@@ -207,11 +210,11 @@ void hf_verdict_tsv(FILE *out, const char *store, const char *fault,
     fprintf(out,
             "%s\t%s\t%s\t%.3f\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
             "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
-            "\t%" PRId64,
+            "\t%" PRIu64 "\t%" PRId64,
             store, fault, hf_verdict_bad(v, promise) ? "BROKEN" : "kept",
             (double)v->span / 1e9, v->grants, v->refusals, v->timeouts,
-            v->doubts, v->losses, v->deaths, v->pauses, v->faults, v->left_out,
-            v->longest_wait);
+            v->doubts, v->losses, v->deaths, v->pauses, v->faults, v->together,
+            v->left_out, v->longest_wait);
     for (int i = 0; i < HF_INV_N; i++)
         fprintf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRId64 "\t%d",
                 v->of[i].checked, v->of[i].broken, v->of[i].worst,

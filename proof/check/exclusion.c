@@ -77,6 +77,8 @@ static void sweep_readers(trial *t, const hold *holds, size_t n) {
             other = meets(&readers, h);
         if (other != NULL)
             collide(t, HF_INV_READERS, h, other);
+        else if (!writes)
+            t->v->together += meets(&readers, h) != NULL;
         add(writes ? &writers : &readers, h);
     }
 }

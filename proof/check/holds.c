@@ -43,21 +43,19 @@ static bool tells_of_holds(const hf_record *rec) {
     }
 }
 
-static bool by_owner(const void *of, size_t a, size_t b) {
-    const hf_record *x = &((const hf_history *)of)->records[a];
-    const hf_record *y = &((const hf_history *)of)->records[b];
+static int compare_owners(const hf_record *x, const hf_record *y) {
     if (x->name != y->name)
-        return x->name < y->name;
+        return x->name < y->name ? -1 : 1;
     if (x->process != y->process)
-        return x->process < y->process;
+        return x->process < y->process ? -1 : 1;
     if (x->claim != y->claim)
-        return x->claim < y->claim;
-    return hf__side(x->kind) < hf__side(y->kind);
+        return x->claim < y->claim ? -1 : 1;
+    return (int)hf__side(x->kind) - (int)hf__side(y->kind);
 }
 
-static bool same_owner(const hf_record *x, const hf_record *y) {
-    return !by_owner(&(hf_history){.records = (hf_record[]){*x, *y}}, 0, 1) &&
-           !by_owner(&(hf_history){.records = (hf_record[]){*x, *y}}, 1, 0);
+static bool by_owner(const void *of, size_t a, size_t b) {
+    const hf_record *all = ((const hf_history *)of)->records;
+    return compare_owners(&all[a], &all[b]) < 0;
 }
 
 /* ---- one record after the other ---------------------------------------- */
@@ -289,7 +287,8 @@ int hf__make_holds(trial *t) {
         if (tells_of_holds(&all[ids[i]]))
             ids[m++] = ids[i];
     for (size_t i = 0, j; i < m; i = j) {
-        for (j = i + 1; j < m && same_owner(&all[ids[i]], &all[ids[j]]);)
+        for (j = i + 1;
+             j < m && compare_owners(&all[ids[i]], &all[ids[j]]) == 0;)
             j++;
         owner o = {.t = t,
                    .first = t->holds + t->n_holds,

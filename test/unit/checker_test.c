@@ -1027,6 +1027,22 @@ static void what_happened_is_counted(void **state) {
     hf_history_free(&s.h);
 }
 
+static void readers_beside_each_other_are_counted(void **state) {
+    (void)state;
+    story s = {0};
+    hf_verdict v;
+    for (uint32_t p = 1; p <= 3; p++) {
+        did(&s,
+            (deed){p, ACQUIRE, 10 * p, 10 * p + 5, p, 300, .kind = HF_READ});
+        did(&s, (deed){p, RELEASE, 10 * p + 7 + p, 50, .kind = HF_READ});
+    }
+    did(&s, (deed){4, ACQUIRE, 36, 38, 4, 300, .kind = HF_READ});
+    did(&s, (deed){4, RELEASE, 60, 61, .kind = HF_READ});
+    assert_int_equal(hf_check(&s.h, &usual, &v), HF_OK);
+    assert_int_equal(v.together, 1); /* 4 beside 3 */
+    hf_history_free(&s.h);
+}
+
 static void nothing_at_all_is_fine(void **state) {
     (void)state;
     story s = {0};
@@ -1108,6 +1124,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_waived_is_counted_and_forgiven),
     cmocka_unit_test(a_hole_in_the_history_proves_nothing),
     cmocka_unit_test(what_happened_is_counted),
+    cmocka_unit_test(readers_beside_each_other_are_counted),
     cmocka_unit_test(nothing_at_all_is_fine),
 };
 HF_SUITE(tests)

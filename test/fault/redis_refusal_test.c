@@ -298,6 +298,22 @@ static void a_replica_is_read_only_until_it_is_promoted(void **state) {
     hf_expect(HF_OK, hf_test_end(&waiter));
 }
 
+static void a_replica_that_lost_its_master_is_down(void **state) {
+    (void)state;
+    hf_test_thread waiter;
+    hf_lock *a = hf_test_lock(client_of_its_own(), "x", NULL);
+    hf_test_server_ask(server, "CONFIG SET replica-serve-stale-data no");
+    hf_test_server_ask(server, "REPLICAOF 127.0.0.1 1");
+    assert_int_equal(
+        strncmp(hf_test_server_ask(server, "GET x"), "-MASTERDOWN", 11), 0);
+    hf_expect(HF_EDOWN, hf_lock_try(a, ERR));
+    hf_test_begin(&waiter, a, HF_FOREVER);
+    assert_false(atomic_load(&waiter.answered));
+    hf_test_server_ask(server, "REPLICAOF NO ONE");
+    hf_expect(HF_OK, hf_test_answer(&waiter));
+    hf_expect(HF_OK, hf_test_end(&waiter));
+}
+
 /* Reading a thousand keys at a millisecond each is a long start. */
 static void a_server_that_loads_is_waited_for(void **state) {
     (void)state;
@@ -370,6 +386,7 @@ static const struct CMUnitTest tests[] = {
     HF_TEST_IN(with_settings_to_change,
                a_server_that_cannot_save_grants_nothing, teardown),
     TEST(a_replica_is_read_only_until_it_is_promoted),
+    TEST(a_replica_that_lost_its_master_is_down),
     TEST(a_server_that_loads_is_waited_for),
     TEST(a_crowded_server_says_so),
     TEST(a_busy_server_is_waited_for),

@@ -379,6 +379,7 @@ static int listen_for_newer(const hf_guard *g) {
 }
 
 int hf_guard_fd(hf_guard *guard) {
+    HF_UNCANCELLED;
     int fd;
 
     if (!guard)

@@ -754,6 +754,7 @@ hf_state hf__lock_state(hf_lock *lock, uint64_t who, int *why) {
 }
 
 int hf_lock_lost_fd(hf_lock *lock) {
+    HF_UNCANCELLED;
     int rc;
 
     if (!lock)

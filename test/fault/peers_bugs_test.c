@@ -51,7 +51,7 @@ static bool is_there(const char *name) {
 
 /* ---- renewal that does not begin again --------------------------------- */
 
-enum { LEASE_MS = 1200 };
+enum { LEASE_MS = 1500 };
 
 /* Redisson#2515, #3194, #3712: one renewal that failed was the last one of
  * its name, and whoever took the lock again lost it after a lease. */
@@ -100,8 +100,9 @@ static void redisson_7272_nothing_is_renewed_when_all_is_released(void **s) {
         hf_client *client = through_the_proxy();
         for (int j = 0; j < NAMES; j++) {
             char name[] = {'n', (char)('0' + j), '\0'};
-            locks[i][j] = hf_test_lock(
-                client, name, HF_LOCK_WITH(.watchdog_ms = 2000, .renew_ms = 1));
+            locks[i][j] =
+                hf_test_lock(client, name,
+                             HF_LOCK_WITH(.watchdog_ms = 10000, .renew_ms = 1));
         }
     }
     hf_test_proxy_delay(proxy, HF_TO_CLIENT, 1);

@@ -14,7 +14,7 @@ if found=$("$planted" --trials "$budget" --profile "$profile" --store "$store");
     exit 1
 fi
 echo "$found"
-if ! echo "$found" | grep -q "invariant $invariant:"; then
+if ! echo "$found" | grep -Eq "invariant ($invariant):"; then
     echo "something was found, but not by $invariant"
     exit 1
 fi

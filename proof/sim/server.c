@@ -200,8 +200,10 @@ static int renew(hf_backend *be, sim_request *r, hf_claim *c) {
     if (!c->token && !takes_place(&(sim_request){.waits = true}, c))
         return HF_OK;
     be->ops->renew(be, &c, 1, HF_NEVER, &err);
-    if (c->result == HF_OK && *at)
+    if (c->result == HF_OK && *at) {
         (*at)->heard = hf__now();
+        (*at)->holds |= c->token != 0; /* perhaps it was granted unasked */
+    }
     if (c->result == HF_OK && sim_state.flavour == SIM_SESSION)
         c->session_ms = SIM_SESSION_MS;
     return c->result;

@@ -35,6 +35,8 @@ typedef struct fault {
     bool weak;    /* takes from the store what a lease lock rests on: its
                      memory, its clock.  Then only tokens protect        */
     int replicas; /* locks ask for so many: see hf_lock_options          */
+    int lease_ms; /* 0: as the store has it.  What a failover loses shows
+                     while a lease outlives it only                      */
 } fault;
 
 typedef struct store {

@@ -221,6 +221,8 @@ static bool begin(trial *t) {
     t->g->threads = p->threads;
     for (int i = 0; i < p->n_faults; i++) {
         t->g->replicas = p->faults[i]->replicas;
+        if (p->faults[i]->lease_ms > t->g->lease_ms)
+            t->g->lease_ms = p->faults[i]->lease_ms;
         t->g->forgetful |= p->faults[i]->weak || p->faults[i]->replicas != 0;
     }
     t->c = chance_of(p->seed, 0);
@@ -358,13 +360,14 @@ static void waive(hf_promise *p) {
         p->waived[weak[i]] = true;
 }
 
-static void promise_of(const plan *p, hf_promise *ret) {
+static void promise_of(const trial *t, hf_promise *ret) {
+    const plan *p = t->p;
     *ret = (hf_promise){
         .idle_ns = INT64_C(12000000000),
         .late_ns = INT64_C(12000000000),
         .haste_ns = INT64_C(3000000000),
         .permits = PERMITS,
-        .lease_ns = p->site->store->lease_ms * INT64_C(1000000),
+        .lease_ns = t->g->lease_ms * INT64_C(1000000),
     };
     for (int i = 0; i < p->n_faults; i++)
         if (p->faults[i]->weak)
@@ -391,7 +394,7 @@ static void read_histories(const plan *p, outcome *o) {
 
 static void judge(trial *t) {
     outcome *o = t->o;
-    promise_of(t->p, &o->promise);
+    promise_of(t, &o->promise);
     read_histories(t->p, o);
     if (hf_check(&o->history, &o->promise, &o->verdict) != HF_OK)
         o->bad = true;

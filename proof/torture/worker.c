@@ -19,6 +19,7 @@
 
 enum {
     HANDS_MAX = 16,
+    FEW = 12,        /* names, where a store forgets   */
     MOST = 1 << 20,  /* records of a process           */
     WARM_MS = 5,     /* between two looks for cancels  */
     GRACE_MS = 5000, /* for threads and descriptors    */
@@ -168,12 +169,16 @@ static int some_wait(hand *h) {
                        LONG_WAIT_MS;
 }
 
-/* Up to two leases, but short ones more often. */
+/* Up to two leases, but short ones more often.  What a store forgets must be
+ * held when it does, and wanted by others. */
 static int64_t some_hold(hand *h) {
-    int dice = chance_below(&h->c, 100), lease = h->w->g->lease_ms;
+    const ground *g = h->w->g;
+    int dice = chance_below(&h->c, 100);
+    if (g->forgetful && dice >= 70)
+        return ms(chance_below(&h->c, g->lease_ms / 2));
     return dice < 94 ? chance_below(&h->c, 5000) * INT64_C(1000) :
-           dice < 98 ? ms(chance_below(&h->c, lease / 4)) :
-                       ms(chance_below(&h->c, 2 * lease));
+           dice < 98 ? ms(chance_below(&h->c, g->lease_ms / 4)) :
+                       ms(chance_below(&h->c, 2 * g->lease_ms));
 }
 
 /* ---- locks ------------------------------------------------------------- */
@@ -476,6 +481,9 @@ static bool can(hand *h, hf_kind kind) {
 
 static void act(hand *h) {
     int dice = chance_below(&h->c, 100);
+    int many = h->w->g->forgetful ? FEW : MANY;
+    if (h->w->g->forgetful && chance_percent(&h->c, 60))
+        dice = 99;
     hf_kind rw = chance_percent(&h->c, 70) ? HF_READ : HF_WRITE;
     if (dice < 30)
         use_lock(h, (uint32_t)(NAME_LOCK + chance_below(&h->c, 3)), HF_LOCK);
@@ -495,7 +503,7 @@ static void act(hand *h) {
         else
             await_latch(h);
     } else
-        use_lock(h, (uint32_t)(NAME_MANY + chance_below(&h->c, MANY)), HF_LOCK);
+        use_lock(h, (uint32_t)(NAME_MANY + chance_below(&h->c, many)), HF_LOCK);
 }
 
 static void *live(void *arg) {

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "../../err.h"
+#include "../../plant.h"
 #include "../../world.h"
 #include "batch.h"
 #include "reply.h"
@@ -526,6 +527,8 @@ static void leave(hf_link *l, const ticket *t, bool answered) {
     b->asking--;
     if (!answered && b == l->open)
         hf__batch_withdraw(b, t->first, t->n);
+    if (!answered && HF_PLANTED(LATE)) /* what comes is taken for the next */
+        b->slots[t->first].gone = true;
     if (l->role == CALLED && l->heir == b)
         pass_role(l); /* perhaps it was us who was called */
 }
@@ -781,7 +784,7 @@ int hf__link_ask(hf_link *l, const hf_request *q, redisReply **replies,
     if (rc == HF_OK)
         rc = results(l, &t, replies, err);
     if (rc == HF_OK && q->replicas)
-        *acks = confirmed(&t);
+        *acks = HF_PLANTED(REPLICAS) ? INT_MAX : confirmed(&t);
     if (t.batch)
         hf__batch_put(t.batch);
     atomic_fetch_sub_explicit(&l->load, 1, memory_order_relaxed);

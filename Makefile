@@ -42,7 +42,7 @@ test: ##        test everything, three times: plain, asan+ubsan, tsan
 	@$(cmake) -B $(BUILD)/tsan -DHF_TESTS=ON -DHF_SANITIZE=thread
 	@ninja -C $(BUILD)/tsan --quiet -j$(JOBS)
 	@tools/lane.sh $(BUILD)/tsan $(TEST_JOBS) \
-		-L 'unit|contract|backend|fault' -E '$(seen)'
+		-L 'unit|contract|backend|fault|torture' -E '$(seen)'
 
 # Redisson 3 and 4, redis-py and Node's redlock are fetched for it; what cannot
 # be fetched is skipped.

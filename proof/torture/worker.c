@@ -587,6 +587,17 @@ static bool open_history(worker *w, const char *dir) {
            rename(made, path) == 0;
 }
 
+static void *nothing(void *arg) {
+    return arg;
+}
+
+/* A sanitizer starts a thread of its own beside our first one. */
+static void start_threads(void) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, nothing, NULL) == 0)
+        pthread_join(thread, NULL);
+}
+
 int worker_main(const char *dir, uint32_t number, bool mortal) {
     static worker w;
     char path[512];
@@ -598,6 +609,7 @@ int worker_main(const char *dir, uint32_t number, bool mortal) {
         fprintf(stderr, "worker %u: %s cannot be used\n", number, dir);
         return 1;
     }
+    start_threads();
     int files = entries("/proc/self/fd"), threads = entries("/proc/self/task");
     hf_recorder_add(w.r, &(hf_record){.saw = HF_SAW_BORN});
     if (open_client(&w))

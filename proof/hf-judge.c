@@ -38,7 +38,7 @@ typedef struct options {
     hf_promise promise;
 } options;
 
-static void die(const char *what, const char *of) {
+_Noreturn static void die(const char *what, const char *of) {
     fprintf(stderr, "hf-judge: %s%s%s\n", of, *of != '\0' ? ": " : "", what);
     exit(UNUSABLE);
 }

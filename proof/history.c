@@ -87,14 +87,14 @@ int hf_recorder_open(hf_recorder **ret, const char *path, uint32_t process,
     return HF_OK;
 }
 
-/* What nobody used is given back; a file is whole with and without it. */
 void hf_recorder_close(hf_recorder *r) {
     if (r == NULL)
         return;
     uint64_t used = atomic_load(&r->head->next);
-    if (used < r->head->most &&
-        ftruncate(r->fd, (off_t)(sizeof(head) + used * sizeof(hf_record))) != 0)
-        used = r->head->most;
+    size_t size = sizeof(head) + used * sizeof(hf_record);
+    /* What nobody used is given back; if not, a file is whole with it too. */
+    if (used < r->head->most && ftruncate(r->fd, (off_t)size) != 0)
+        errno = 0;
     munmap(r->head, r->size);
     close(r->fd);
     free(r);
@@ -196,7 +196,7 @@ static int parse_head(head *ret, const void *bytes, size_t size,
 int hf_history_parse(hf_history *h, const void *bytes, size_t size,
                      const char **why) {
     head top;
-    const char *ignored;
+    const char *ignored = NULL;
     why = why != NULL ? why : &ignored;
     *why = "";
     int rc = parse_head(&top, bytes, size, why);
@@ -226,7 +226,7 @@ int hf_history_parse(hf_history *h, const void *bytes, size_t size,
 
 int hf_history_read(hf_history *h, const char *path, const char **why) {
     struct stat st;
-    const char *ignored;
+    const char *ignored = NULL;
     why = why != NULL ? why : &ignored;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0) {

@@ -109,7 +109,7 @@ static bool shown(const hf_record *rec, const hf_finding *f, int64_t zero) {
 
 static void print_around(FILE *out, const hf_history *h, const hf_finding *f) {
     int64_t zero = h->records[f->first].at;
-    size_t from = f->first, to = f->first;
+    size_t from = f->first, to = from;
     for (int n = 0; from > 0 && n < LINES;) {
         if (h->records[from - 1].at < zero - AROUND_NS)
             break;

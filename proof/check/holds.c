@@ -188,25 +188,29 @@ static void held(owner *o, const hf_record *rec, size_t at) {
         h->until = until;
 }
 
-static void next_record(owner *o, size_t at) {
-    const hf_record *rec = &o->t->h->records[at];
-    const call *c =
-        o->t->call_of[at] == HF_NONE ? NULL : &o->t->calls[o->t->call_of[at]];
-    if (rec->saw == HF_SAW_LOST) {
-        lost(o, rec, at);
-    } else if (rec->saw == HF_SAW_HELD) {
-        held(o, rec, at);
-    } else if (rec->verb == HF_DO_ACQUIRE && rec->saw == HF_SAW_ANSWER) {
-        if (rec->code == HF_OK)
-            acquired(o, c, rec);
-    } else if (rec->verb == HF_DO_RELEASE && rec->saw == HF_SAW_ASK) {
+static void next_call(owner *o, const call *c, const hf_record *rec) {
+    bool asks = rec->saw == HF_SAW_ASK;
+    if (rec->verb == HF_DO_ACQUIRE && !asks && rec->code == HF_OK)
+        acquired(o, c, rec);
+    if (rec->verb != HF_DO_RELEASE)
+        return;
+    if (asks || c->ask == HF_NONE)
         asks_release(o, c);
-    } else if (rec->verb == HF_DO_RELEASE) {
-        if (c->ask == HF_NONE)
-            asks_release(o, c);
+    if (!asks) {
         o->releasing = false;
         o->released = rec->at;
     }
+}
+
+static void next_record(owner *o, size_t at) {
+    const hf_record *rec = &o->t->h->records[at];
+    size_t n = o->t->call_of[at];
+    if (rec->saw == HF_SAW_LOST)
+        lost(o, rec, at);
+    else if (rec->saw == HF_SAW_HELD)
+        held(o, rec, at);
+    else if (n != HF_NONE)
+        next_call(o, &o->t->calls[n], rec);
 }
 
 /* ---- all of one owner, and of all -------------------------------------- */
@@ -277,7 +281,7 @@ int hf__make_holds(trial *t) {
     const hf_record *all = t->h->records;
     size_t n = t->h->n;
     size_t *ids = hf__order(n, by_owner, t->h);
-    t->holds = malloc((n + 1) * sizeof *t->holds);
+    t->holds = calloc(n + 1, sizeof *t->holds);
     if (ids == NULL || t->holds == NULL) {
         free(ids);
         return HF_ENO_MEMORY;

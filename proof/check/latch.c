@@ -142,10 +142,10 @@ static bool of_latch(const call *c) {
 
 int hf__judge_latch(trial *t) {
     size_t room = t->n_calls + 1, n = 0;
-    latch l = {.sets = malloc(room * sizeof *l.sets),
+    latch l = {.sets = malloc(room * sizeof(call *)),
                .asks = malloc(room * sizeof *l.asks),
                .ends = malloc(room * sizeof *l.ends),
-               .downs = malloc(room * sizeof *l.downs)};
+               .downs = malloc(room * sizeof(call *))};
     size_t *ids = hf__order(t->n_calls, by_ask, t->calls);
     int rc = HF_ENO_MEMORY;
     if (l.sets && l.asks && l.ends && l.downs && ids) {

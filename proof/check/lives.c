@@ -60,8 +60,8 @@ int hf__make_lives(trial *t) {
         n_pauses += t->h->records[i].saw == HF_SAW_PAUSED;
     }
     size_t *ids = hf__order(n, by_process, t->h);
-    t->lives = malloc((n + 1) * sizeof *t->lives);
-    t->pauses = malloc((n_pauses + 1) * sizeof *t->pauses);
+    t->lives = calloc(n + 1, sizeof *t->lives);
+    t->pauses = calloc(n_pauses + 1, sizeof *t->pauses);
     t->faults = malloc((n_faults + 1) * sizeof *t->faults);
     if (ids == NULL || !t->lives || !t->pauses || !t->faults) {
         free(ids);

@@ -52,14 +52,13 @@ int64_t hf__later(int64_t a, int64_t b) {
 }
 
 static hf_class class_of(int code) {
-    switch (code) {
-#define HF_X(number, name, class_, text)                                       \
-    case HF_E##name:                                                           \
-        return HF_CLASS_##class_;
+    static const hf_class classes[] = {
+#define HF_X(number, name, class_, text) [number] = HF_CLASS_##class_,
         HF_ERRORS(HF_X)
 #undef HF_X
-    }
-    return HF_CLASS_NONE;
+    };
+    bool known = code < 0 && code > -(int)(sizeof classes / sizeof *classes);
+    return known ? classes[-code] : HF_CLASS_NONE;
 }
 
 bool hf__refused(const call *c) {

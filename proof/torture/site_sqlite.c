@@ -6,16 +6,30 @@
 
 #include "support/dir.h"
 
+#include <fcntl.h>
+#include <sched.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-static char file[256];
+static char dir[200], file[256];
+static bool small; /* the folder is a disk of its own, which can be filled */
+
+/* Only we and our workers see it, and it ends with us. */
+static bool mount_disk(void) {
+    return unshare(CLONE_NEWNS) == 0 &&
+           mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("tmpfs", dir, "tmpfs", 0, "size=16m,mode=700") == 0;
+}
 
 static void start(site *s) {
-    char dir[200];
     hf_test_fresh_path(dir, sizeof dir, "sqlite");
     mkdir(dir, 0700);
+    small = mount_disk();
+    if (!small)
+        printf("no disk can be mounted here: `full` does nothing\n");
     snprintf(file, sizeof file, "%s/locks.db", dir);
     snprintf(s->uri, sizeof s->uri, "sqlite:%s", file);
     snprintf(s->plain, sizeof s->plain, "sqlite:%s", file);
@@ -65,6 +79,27 @@ static void checkpoint_end(site *s) {
     close_ours(s);
 }
 
+/* To the last byte. */
+static void fill(site *s, chance *c) {
+    static const char page[4096];
+    char path[256];
+    (void)s, (void)c;
+    if (!small)
+        return;
+    snprintf(path, sizeof path, "%s/ballast", dir);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    while (fd >= 0 && write(fd, page, sizeof page) > 0)
+        ;
+    close(fd);
+}
+
+static void unfill(site *s) {
+    char path[256];
+    (void)s;
+    snprintf(path, sizeof path, "%s/ballast", dir);
+    unlink(path);
+}
+
 static int count(sqlite3 *db, const char *sql) {
     sqlite3_stmt *stmt = NULL;
     int n = 0;
@@ -88,6 +123,8 @@ static int left(site *s, char *what, size_t size) {
 
 static void stop(site *s) {
     close_ours(s);
+    if (small)
+        umount2(dir, MNT_DETACH);
 }
 
 static const char *missing(void) {
@@ -106,6 +143,7 @@ static const fault faults[] = {
      .end = checkpoint_end,
      .least = 5,
      .most = 100},
+    {.name = "full", .begin = fill, .end = unfill, .least = 50, .most = 1500},
     {.name = NULL},
 };
 

@@ -8,7 +8,7 @@ TEST_JOBS ?= 6
 
 cmake = cmake -G Ninja -S . --log-level=NOTICE -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 
-.PHONY: all demo test interop models torture bench scale install setup check format clean help
+.PHONY: all demo test sim interop models torture bench scale install setup check format clean help
 
 all: ##         build the command and the libraries into build/
 	@command -v cmake ninja >/dev/null || { echo "make: cmake or ninja is missing; 'make setup' installs what the build needs"; exit 1; }
@@ -79,6 +79,13 @@ scale: ##       what each lock, waiter and acquisition costs a server
 	@ninja -C $(BUILD) --quiet -j$(JOBS)
 	@$(BUILD)/bench/scale_bench >$(BUILD)/bench/scale.tsv
 	@awk -f bench/page.awk -f bench/scale.awk $(BUILD)/bench/scale.tsv
+
+# HOURS of each store under each sort of trouble: proof/sim/README.md.
+HOURS ?= 20
+sim: ##         simulate the library in a world that a seed decides
+	@$(cmake) -B $(BUILD) -DHF_PROOF=ON
+	@ninja -C $(BUILD) --quiet -j$(JOBS) hf-sim
+	@$(BUILD)/proof/sim/hf-sim --hours $(HOURS) --seed $(or $(SEED),1)
 
 install: all ## install under PREFIX (/usr/local), below DESTDIR
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD)

@@ -6,7 +6,7 @@
 # one must find nothing with the same seeds.
 set -eu
 planted=$1 sound=$2 profile=$3 store=$4 invariant=$5
-budget=${HF_PLANT_TRIALS:-200}
+budget=${HF_PLANT_TRIALS:-400}
 
 if found=$("$planted" --trials "$budget" --profile "$profile" --store "$store"); then
     echo "$found"

@@ -178,6 +178,8 @@ static handle *handle_of(sim_worker *k, hf_kind kind, uint32_t i) {
     if (sim_one_in(3))
         o.lease_ms = h->lease_ms =
             (int)sim_between(scene.lease_ms / 2, scene.lease_ms);
+    else if (sim_one_in(10))
+        o.max_hold_ms = (int)sim_between(500, 5000);
     if (sim_one_in(3))
         o.flags |= HF_NO_COHORT;
     if ((kind == HF_READ || kind == HF_WRITE) && sim_one_in(2))
@@ -323,7 +325,10 @@ static void give_back(handle *h) {
     hf_record r = about(h, HF_SAW_ASK, HF_DO_RELEASE, call);
 
     note(h->program, r);
-    r.code = hf_lock_release(h->lock, NULL);
+    if (h->kind != HF_FAIR && sim_one_in(16)) /* seen a little later */
+        r.code = hf_lock_release_after(h->lock, (int)sim_between(1, 200), NULL);
+    else
+        r.code = hf_lock_release(h->lock, NULL);
     r.saw = HF_SAW_ANSWER;
     note(h->program, r);
     if (r.code == HF_ENOT_OWNER)
@@ -353,6 +358,24 @@ static void use_lock(sim_worker *k, hf_kind kind) {
     if (take(h, pick_wait())) {
         hold(h);
         give_back(h);
+    }
+}
+
+/* A writer takes the read side as well and releases the write side first. */
+static void use_file(sim_worker *k) {
+    uint32_t i = (uint32_t)sim_below((uint64_t)scene.names);
+    handle *writer = handle_of(k, HF_WRITE, i);
+    handle *reader = handle_of(k, HF_READ, i);
+    bool reads;
+
+    if (!take(writer, pick_wait()))
+        return;
+    hold(writer);
+    reads = take(reader, sim_one_in(2) ? 0 : 1000);
+    give_back(writer);
+    if (reads) {
+        hold(reader);
+        give_back(reader);
     }
 }
 
@@ -655,6 +678,8 @@ static void act(sim_worker *k) {
         use_permits(k);
         break;
     case 9:
+        use_file(k);
+        break;
     case 10:
         use_lock(k, HF_WRITE);
         break;

@@ -22,7 +22,6 @@ enum {
     ANSWER_MS = 200,      /* what a question gets, however late it is asked */
     FIRST_RETRY_MS = 20,  /* to a store in trouble, doubling */
     LAST_RETRY_MS = 1000, /* up to this */
-    LOOK_AGAIN_MS = 5000, /* the longest sleep between two questions */
     TURNS_EACH = 16,      /* tokens reserved for each who waits behind us… */
     TURNS_ALL = 128       /* …up to this: more would outrun the clock */
 };
@@ -293,7 +292,7 @@ static void settle_down(quest *q) {
 static int look_again(quest *q, hf_error *err) {
     hf_backend *be = q->client->be;
     hf_claim *c = &q->hold->claim;
-    hf_time longest = hf__now() + hf__jitter(LOOK_AGAIN_MS * HF_MS);
+    hf_time longest = hf__now() + hf__jitter(hf__look_again);
 
     settle_down(q);
     if (c->kind == HF_SPIN)

@@ -163,6 +163,7 @@ const hf_world hf__real_world = {
 };
 
 const hf_world *hf__world = &hf__real_world;
+hf_time hf__look_again = 5 * HF_SECOND;
 
 hf_time hf__after_ms(int ms) {
     return ms < 0 ? HF_NEVER : hf__now() + ms * HF_MS;

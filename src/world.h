@@ -77,6 +77,11 @@ static inline hf_time hf__sooner(hf_time a, hf_time b) {
     return a < b ? a : b;
 }
 
+/* The longest that who waits sleeps between two questions, however well it
+ * listens: a message can be lost.  5 s; a test that wants to see messages work
+ * makes it longer, before the first client is opened. */
+extern hf_time hf__look_again;
+
 /* A random duration in [ns / 2, ns]: for looking again without a herd. */
 hf_time hf__jitter(hf_time ns);
 

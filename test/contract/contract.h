@@ -62,9 +62,10 @@ hf_client *hf_contract_open(const hf_options *options);
 /* One that meets trouble: see backend/fault.h. */
 hf_client *hf_contract_open_troubled(hf_backend **trouble);
 
-/* ms: whoever is woken comes sooner; who is not looks again after 2.5 s at the
- * earliest, unless the store told it to. */
-#define HF_CONTRACT_SOON 2000
+/* ms: whoever is woken comes sooner.  Who is not looks again after a minute at
+ * the earliest, where hf_test_only_woken was said, unless the store told it
+ * to. */
+#define HF_CONTRACT_SOON 15000
 
 /* On every store. */
 #define HF_CONTRACT_TESTS(X)                                                   \

@@ -47,6 +47,7 @@ void a_latch_is_set_once(void **state) {
 
 void a_latch_opens_when_it_has_counted_down(void **state) {
     (void)state;
+    hf_test_only_woken();
     hf_test_task waiter;
     hf_latch *a = latch_of(2), *b = open_latch();
     hf_test_await(&waiter, b, HF_FOREVER);
@@ -104,6 +105,7 @@ void a_wait_for_a_latch_can_be_cancelled(void **state) {
 /* A peer woke one of them. */
 void five_who_wait_for_a_latch_all_go(void **state) {
     (void)state;
+    hf_test_only_woken();
     enum { N = 5 };
     hf_test_task waiters[2 * N];
     hf_latch *a = latch_of(N), *b = open_latch();
@@ -124,6 +126,7 @@ void five_who_wait_for_a_latch_all_go(void **state) {
  * that matters may fall between its reading and its listening. */
 void a_latch_may_open_while_a_waiter_reads_it(void **state) {
     (void)state;
+    hf_test_only_woken();
     enum { N = 6, TIMES = 15 };
     hf_latch *a = open_latch(), *b = open_latch();
     for (int i = 0; i < TIMES; i++) {
@@ -141,6 +144,7 @@ void a_latch_may_open_while_a_waiter_reads_it(void **state) {
 /* A peer's deletion left them asleep. */
 void deleting_a_latch_lets_its_waiters_go(void **state) {
     (void)state;
+    hf_test_only_woken();
     hf_test_task waiters[2];
     hf_latch *a = latch_of(9), *b = open_latch();
     hf_test_await(&waiters[0], a, HF_FOREVER);
@@ -264,6 +268,7 @@ void a_latch_that_is_null_is_refused(void **state) {
 
 void a_latch_is_counted_down_by_another_process(void **state) {
     (void)state;
+    hf_test_only_woken();
     hf_test_task waiter;
     hf_latch *latch = latch_of(2);
     hf_test_peer *peer = hf_test_peer_start(hf_contract_uri);

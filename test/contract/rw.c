@@ -56,6 +56,7 @@ void readers_hold_together_and_a_writer_alone(void **state) {
 
 void a_writer_enters_when_the_last_reader_has_left(void **state) {
     (void)state;
+    hf_test_only_woken();
     enum { N = 3 };
     hf_test_thread writer;
     sides readers[N], w = open_sides();
@@ -82,6 +83,7 @@ void a_writer_enters_when_the_last_reader_has_left(void **state) {
 /* A peer let its readers in one by one. */
 void twenty_readers_enter_together_when_the_writer_leaves(void **state) {
     (void)state;
+    hf_test_only_woken();
     enum { CLIENTS = 4, N = 20 };
     hf_test_thread readers[N];
     sides all[CLIENTS], w = open_sides();
@@ -126,6 +128,7 @@ void a_writer_may_read_and_others_may_not(void **state) {
 /* Where a peer woke nobody, the readers slept until the end of the lease. */
 void a_downgrade_lets_readers_in_and_keeps_writers_out(void **state) {
     (void)state;
+    hf_test_only_woken();
     hf_test_thread reader, sibling;
     sides a = open_sides(), b = open_sides(), c = open_sides();
     hf_expect(HF_OK, hf_lock_try(a.write, ERR));
@@ -372,6 +375,7 @@ void readers_pass_a_waiting_writer(void **state) {
 
 void where_writers_come_first_readers_stay_behind_them(void **state) {
     (void)state;
+    hf_test_only_woken();
     hf_test_thread writer, reader;
     sides a = open_sides_with(READ_BEHIND, WRITE_BEFORE);
     sides b = open_sides_with(READ_BEHIND, WRITE_BEFORE);
@@ -397,6 +401,7 @@ void where_writers_come_first_readers_stay_behind_them(void **state) {
 
 void a_waiting_writer_that_gives_up_lets_readers_in(void **state) {
     (void)state;
+    hf_test_only_woken();
     hf_test_thread writer, reader;
     sides a = open_sides_with(READ_BEHIND, WRITE_BEFORE);
     sides b = open_sides_with(READ_BEHIND, WRITE_BEFORE);
@@ -684,6 +689,7 @@ void a_reader_does_not_keep_a_dead_one_alive(void **state) {
 
 void readers_in_another_process_are_woken(void **state) {
     (void)state;
+    hf_test_only_woken();
     sides w = open_sides();
     hf_test_peer *peer = hf_test_peer_start(hf_contract_uri);
     hf_test_peer_ask(peer, "lock 0 x kind=%d", HF_READ);

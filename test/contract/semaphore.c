@@ -271,6 +271,7 @@ void waiters_are_woken_by_permits_without_polling(void **state) {
 
 void a_semaphore_that_is_set_wakes_who_waits_for_it(void **state) {
     (void)state;
+    hf_test_only_woken();
     hf_test_task waiter;
     hf_semaphore *a = open_semaphore(), *b = open_semaphore();
     static int (*const set[])(hf_semaphore *, int, hf_error *) = {
@@ -563,6 +564,7 @@ void a_semaphore_that_is_null_is_refused(void **state) {
 
 void permits_are_given_back_by_another_process(void **state) {
     (void)state;
+    hf_test_only_woken();
     hf_test_task waiter;
     hf_semaphore *sem = semaphore_of(2);
     hf_test_peer *peer = hf_test_peer_start(hf_contract_uri);

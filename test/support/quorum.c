@@ -28,7 +28,7 @@ struct hf_test_quorum {
 };
 
 /* Three JVMs on a busy machine take their time. */
-enum { UP_MS = 2 * HF_TEST_LONG };
+enum { UP_MS = 4 * HF_TEST_LONG };
 
 /* ---- asking by hand ---------------------------------------------------- */
 

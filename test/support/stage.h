@@ -75,6 +75,16 @@ typedef struct hf_test_ear {
 
 void hf_test_hear(void *arg, hf_lock *lock, hf_state state, int why);
 
+/* From here to the end of the test nobody looks again by itself, neither here
+ * nor in a peer that is started later: whoever comes before a minute is over was
+ * woken.  But where a store says when to ask, that is done.  Before the first
+ * client is opened. */
+void hf_test_only_woken(void);
+
+/* Releases it.  For clients who give up soon: a store that had no time to answer
+ * is told again by the library, and whoever waits for the lock will see. */
+void hf_test_let_go(hf_lock *lock);
+
 /* ---- somebody else ----------------------------------------------------- */
 
 /* A call made by another thread, which has ended when this returns. */

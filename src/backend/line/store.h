@@ -246,7 +246,7 @@ int hf__line_token(hf_line_store *s, const hf_claim *c, int64_t *value,
 
 /* A question that the store answers with no: when it makes sense again unless
  * somebody tells. */
-#define HF_LINE_AGAIN (5 * HF_SECOND)
+#define HF_LINE_AGAIN hf__look_again
 #define HF_LINE_POLL  (500 * HF_MS) /* nobody will tell */
 
 #endif

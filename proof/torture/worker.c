@@ -19,6 +19,7 @@
 
 enum {
     HANDS_MAX = 16,
+    IN_A_ROW = 8,
     FEW = 12,        /* names, where a store forgets   */
     MOST = 1 << 20,  /* records of a process           */
     WARM_MS = 5,     /* between two looks for cancels  */
@@ -479,9 +480,15 @@ static bool can(hand *h, hf_kind kind) {
            (hf_can(h->w->client, kind) & HF_CAN_HOLD) != 0;
 }
 
+/* One after the other, mostly alone with them. */
+static void use_many(hand *h) {
+    int many = h->w->g->forgetful ? FEW : MANY;
+    for (int i = 0; i < IN_A_ROW && !atomic_load(&h->w->g->over); i++)
+        use_lock(h, (uint32_t)(NAME_MANY + chance_below(&h->c, many)), HF_LOCK);
+}
+
 static void act(hand *h) {
     int dice = chance_below(&h->c, 100);
-    int many = h->w->g->forgetful ? FEW : MANY;
     if (h->w->g->forgetful && chance_percent(&h->c, 60))
         dice = 99;
     hf_kind rw = chance_percent(&h->c, 70) ? HF_READ : HF_WRITE;
@@ -503,7 +510,7 @@ static void act(hand *h) {
         else
             await_latch(h);
     } else
-        use_lock(h, (uint32_t)(NAME_MANY + chance_below(&h->c, many)), HF_LOCK);
+        use_many(h);
 }
 
 static void *live(void *arg) {

@@ -5,10 +5,10 @@
  * They are the two that the store sends for a lock that is free and that nobody
  * waits for (postgres.sql, "take" and "free"), on a table of the same columns:
  * a guarded update that waits for the disk, and one that does not.  Only how
- * they are sent differs: here by PQexecParams, whose parameters are apart
- * from the text; the store writes them into it, as PQsendQuery wants.  Either
- * way the server parses and plans every time, which is what a pooler between
- * demands.  Of an answer only the number of rows is looked at. */
+ * they are sent differs: here by PQexecParams, so that the server parses and
+ * plans every time, which is what a pooler between demands; the store has them
+ * prepared, as there is none.  Of an answer only the number of rows is looked
+ * at. */
 #include "postgres_bare.h"
 
 #include <libpq-fe.h>

@@ -667,6 +667,67 @@ static void a_thousand_grants_leave_the_table_small(void **state) {
                      1);
 }
 
+/* ---- prepared statements ----------------------------------------------- */
+
+/* How many sessions of the user were last asked by the name of a statement. */
+static int64_t sessions_that_call(void) {
+    return hf_test_sql_number(
+        port, "SELECT count(*) FROM pg_stat_activity WHERE usename = 'app' "
+              "AND query LIKE '%%EXECUTE hf\\_%%'");
+}
+
+static void ask_often(hf_lock *l) {
+    for (int i = 0; i < 40; i++) {
+        hf_expect(HF_OK, hf_lock_try(l, ERR));
+        hf_expect(HF_OK, hf_lock_release(l, ERR));
+    }
+}
+
+static void who_asks_often_prepares_statements(void **state) {
+    (void)state;
+    hf_client *c = client();
+    hf_lock *l = hf_test_lock(c, "x", NULL);
+    hf_expect(HF_OK, hf_lock_try(l, ERR));
+    hf_expect(HF_OK, hf_lock_release(l, ERR));
+    assert_int_equal(sessions_that_call(), 0);
+    ask_often(l);
+    assert_int_equal(sessions_that_call(), 1);
+    for (int i = 0; i < 5; i++)
+        all_kinds_work(c);
+}
+
+static void tables_are_missed_by_them_too(void **state) {
+    (void)state;
+    hf_lock *l = lock_at(uri);
+    ask_often(l);
+    hf_test_sql(port, "DROP TABLE hf_line, hf_hold, hf_wait, hf_answer, "
+                      "hf_client, hf_layout");
+    ask_often(l);
+    assert_int_equal(sessions_that_call(), 1);
+}
+
+/* Then what was prepared answers with other columns than it did. */
+static void tables_that_are_altered_are_asked_anew(void **state) {
+    (void)state;
+    hf_client *c = client();
+    ask_often(hf_test_lock(c, "x", NULL));
+    hf_test_sql(port, "ALTER TABLE hf_line ALTER COLUMN waits TYPE bigint");
+    hf_test_sql(port, "ALTER TABLE hf_hold ALTER COLUMN permits TYPE bigint");
+    ask_often(hf_test_lock(c, "x", NULL));
+    all_kinds_work(c);
+}
+
+static void other_isolation_does_not_matter_to_them(void **state) {
+    (void)state;
+    hf_test_sql(port, "ALTER ROLE app SET default_transaction_isolation = "
+                      "'serializable'");
+    hf_client *c = client();
+    ask_often(hf_test_lock(c, "x", NULL));
+    assert_int_equal(sessions_that_call(), 1);
+    for (int i = 0; i < 5; i++)
+        all_kinds_work(c);
+}
+
 /* ---- poolers ----------------------------------------------------------- */
 
 static bool is_listening(void) {
@@ -708,6 +769,8 @@ static void behind_a_pooler_of_transactions_all_works(void **state) {
         hf_expect(HF_OK, hf_test_answer(&t[i]));
         hf_expect(HF_OK, hf_test_end(&t[i]));
     }
+    ask_often(hf_test_lock(c, "y", NULL));
+    assert_int_equal(sessions_that_call(), 0);
     facts_say(c, "look again and again");
     facts_say(c, "pooler");
 }
@@ -814,6 +877,10 @@ static const struct CMUnitTest tests[] = {
     SERVER(tables_that_were_dropped_are_made_anew),
     QUIET(refusals_write_nothing),
     SERVER(a_refusal_waits_for_no_row),
+    SERVER(who_asks_often_prepares_statements),
+    SERVER(tables_are_missed_by_them_too),
+    SERVER(tables_that_are_altered_are_asked_anew),
+    SERVER(other_isolation_does_not_matter_to_them),
     SERVER(a_thousand_grants_leave_the_table_small),
     POOLER(behind_a_pooler_of_transactions_all_works),
     POOLER(past_a_pooler_waiters_are_told),

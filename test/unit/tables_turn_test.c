@@ -59,6 +59,7 @@ static const char *texts[HF_N_SQL] = {
     [HF_SQL_hurry] = "hurry",
     [HF_SQL_commit] = "commit",
     [HF_SQL_rollback] = "rollback",
+    [HF_SQL_calls] = "",
     [HF_SQL_announce] = "announce",
     [HF_SQL_take_leave] = "take_leave",
     [HF_SQL_list] = "list",

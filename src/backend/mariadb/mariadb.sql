@@ -346,6 +346,8 @@ SELECT number - @hf_leased FROM {s}hf_line
 -- name: hurry
 -- How long a commit waits is the server's affair here.
 
+-- name: calls
+
 -- name: commit
 COMMIT
 

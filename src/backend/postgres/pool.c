@@ -13,8 +13,12 @@
 #include "../../err.h"
 #include "../../world.h"
 #include "postgres.h"
+#include "trouble.h"
 
-enum { IDLE_MS = 30000 };
+enum {
+    IDLE_MS = 30000,
+    PATIENCE = 16 /* questions, before it pays to prepare statements */
+};
 
 /* ---- idle ones --------------------------------------------------------- */
 
@@ -94,6 +98,9 @@ static int fill(hf_postgres *pg, hf_session *s, hf_time by, hf_error *err) {
     s->conn = conn;
     s->committed = greeting.committed;
     s->lacks_schema = greeting.lacks_schema;
+    s->direct = !greeting.pooled && greeting.version >= 120000;
+    s->prepared = false;
+    s->asked = 0;
     s->epoch = epoch;
     pg->good = host;
     pg->greeting = greeting;
@@ -261,7 +268,26 @@ int hf__pg_pool_ask(hf_session *s, const char *script, hf_answers *ret,
         rc = ask(s, script, ret, by, err);
     if (rc == HF_EREAD_ONLY)
         turned_read_only(s);
+    if (rc == HF_PG_FORGOTTEN) {
+        rc = err->code = s->prepared ? HF_DB_AGAIN : HF_ESTORE;
+        s->prepared = s->direct = false;
+    }
     return rc;
+}
+
+/* Whoever asks a few questions and leaves need not pay for it.  What cannot be
+ * prepared is asked in full for ever: PREPARE is not undone with the rest. */
+bool hf__pg_pool_calls(hf_session *s, hf_time by) {
+    hf_answers none = {0};
+    hf_error unheard;
+
+    if (s->prepared || !s->direct || s->asked++ < PATIENCE ||
+        PQtransactionStatus(s->conn) != PQTRANS_IDLE)
+        return s->prepared;
+    s->prepared = s->direct = hf__pg_link_ask(s->conn, s->pg->db.prepare, &none,
+                                              by, &unheard) == HF_OK;
+    hf__answers_clear(&none);
+    return s->prepared;
 }
 
 /* ---- the end ----------------------------------------------------------- */

@@ -180,6 +180,7 @@ const hf_database_ops hf__postgres_database = {
     .borrow = borrow,
     .give_back = hf__pg_pool_give_back,
     .ask = hf__pg_pool_ask,
+    .calls = hf__pg_pool_calls,
     .descriptor = descriptor,
     .attend = attend,
     .hears = hears,

@@ -14,8 +14,9 @@
  * and password files.
  *
  * Nothing depends on the state of a session, so that a pooler may stand
- * between: no prepared statements, no settings beyond a transaction.  Only the
- * ear needs a session of its own, and finds out whether it has one. */
+ * between.  Where none does, a session that is asked often has its statements
+ * prepared.  Only the ear needs a session of its own, and finds out whether it
+ * has one. */
 #ifndef HF_POSTGRES_H
 #define HF_POSTGRES_H
 
@@ -61,6 +62,9 @@ struct hf_session {
     PGconn *conn;                 /* whoever is lent the session, else mu */
     bool lent;                    /* mu */
     bool committed, lacks_schema; /* see hf_pg_greeting */
+    bool direct;                  /* what it prepares stays its own */
+    bool prepared;                /* database.h: calls */
+    int asked;                    /* so often, before that */
     unsigned epoch;               /* of when it was made */
     hf_time used;                 /* mu: given back then */
 };
@@ -68,6 +72,7 @@ struct hf_session {
 int hf__pg_pool_borrow(hf_session **ret, hf_postgres *pg, hf_time by,
                        hf_error *err);
 void hf__pg_pool_give_back(hf_session *s, bool ruined);
+bool hf__pg_pool_calls(hf_session *s, hf_time by);
 int hf__pg_pool_ask(hf_session *s, const char *script, hf_answers *ret,
                     hf_time by, hf_error *err);
 void hf__pg_pool_close(hf_postgres *pg, bool forked);

@@ -354,6 +354,13 @@ COMMIT
 -- name: rollback
 ROLLBACK
 
+-- name: calls
+-- Of a session, before it prepares statements.  A plan that is kept must be good
+-- for any name, and for tables that were small when it was made.
+SET plan_cache_mode = force_generic_plan;
+SET enable_seqscan = off;
+SET jit = off
+
 -- Who is there.
 
 -- name: announce

@@ -121,12 +121,23 @@ void hf__tables_give_back(hf_tables *t, hf_session *session, int rc) {
     if (rc == HF_DB_AGAIN || rc == HF_DB_NO_TABLES) {
         hf__script_init(&s, t->db);
         hf__script_add(&s, HF_SQL_rollback, NULL);
-        ruined = s.failed || t->db->ops->ask(session, s.text, &a,
+        ruined = s.failed || t->db->ops->ask(session, s.text.words, &a,
                                              hf__after_ms(500), &err) != HF_OK;
         hf__answers_clear(&a);
         hf__script_clear(&s);
     }
     t->db->ops->give_back(session, ruined);
+}
+
+int hf__tables_say(hf_tables *t, hf_session *session, const hf_script *s,
+                   hf_answers *ret, hf_time by, hf_error *err) {
+    const hf_database_ops *ops = t->db->ops;
+    bool calls = s->calls.n > 0 && !s->failed && ops->calls(session, by);
+
+    if (s->failed)
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    return ops->ask(session, calls ? s->calls.words : s->text.words, ret, by,
+                    err);
 }
 
 static int ask_once(hf_tables *t, const hf_script *s, hf_answers *ret,
@@ -136,7 +147,7 @@ static int ask_once(hf_tables *t, const hf_script *s, hf_answers *ret,
 
     if (rc != HF_OK)
         return rc;
-    rc = t->db->ops->ask(session, s->text, ret, by, err);
+    rc = hf__tables_say(t, session, s, ret, by, err);
     if (rc == HF_OK && ret->n < s->answers)
         rc = hf__fail(err, HF_ESTORE, "%zu of %zu statements were answered",
                       ret->n, s->answers);

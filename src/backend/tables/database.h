@@ -112,6 +112,11 @@ typedef struct hf_database_ops {
     int (*ask)(hf_session *s, const char *script, hf_answers *ret, hf_time by,
                hf_error *err);
 
+    /* Is the session to be asked by calls?  It may prepare what d->prepare says,
+     * now, when it was asked often enough for that to pay; not where somebody
+     * else may be lent it in between.  NULL: never. */
+    bool (*calls)(hf_session *s, hf_time by);
+
     /* What poll(2) finds readable when the server ends the session, for whoever
      * keeps it borrowed; -1: not known. */
     int (*descriptor)(const hf_session *s);
@@ -136,6 +141,11 @@ struct hf_database {
     /* Written before every table's name ({s}): a quoted schema and a dot; NULL:
      * nothing. */
     const char *schema;
+
+    /* A script that prepares the statements that are asked often, and what
+     * their names have in common.  NULL: the dialect knows no such thing. */
+    const char *prepare;
+    uint64_t key;
 };
 
 #endif

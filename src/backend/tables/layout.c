@@ -24,7 +24,7 @@ static int run(hf_tables *t, hf_sql which, hf_answers *ret, hf_time by,
     if (s.failed)
         rc = hf__fail_plain(err, HF_ENO_MEMORY);
     else
-        rc = t->db->ops->ask(session, s.text, ret, by, err);
+        rc = t->db->ops->ask(session, s.text.words, ret, by, err);
     t->db->ops->give_back(session, rc != HF_OK && rc != HF_DB_NO_TABLES);
     hf__script_clear(&s);
     return rc;

@@ -4,7 +4,12 @@
  *
  * What is written in is a number, NULL or a literal that the database itself
  * writes out of bytes: nothing that anybody called anything can become a part
- * of a statement. */
+ * of a statement.
+ *
+ * Most of what a statement costs PostgreSQL is that it is parsed and planned.
+ * So a script can also be written as calls of statements that a session has
+ * prepared: each is a name and what stands for its parameters, in the order in
+ * which they first occur. */
 #include "script.h"
 
 #include <inttypes.h>
@@ -18,6 +23,12 @@ static const char *const param_names[HF_N_PARAMS] = {
 #undef HF_X
 };
 
+static const bool is_bytes[HF_N_PARAMS] = {
+    [HF_PARAM_name] = true,  [HF_PARAM_client] = true,
+    [HF_PARAM_nonce] = true, [HF_PARAM_note] = true,
+    [HF_PARAM_host] = true,  [HF_PARAM_program] = true,
+    [HF_PARAM_login] = true, [HF_PARAM_why] = true};
+
 /* Sections that stand in others. */
 static const struct {
     const char *name;
@@ -29,122 +40,276 @@ static const struct {
     {"number_fits", HF_SQL_number_fits},
 };
 
+/* ---- text -------------------------------------------------------------- */
+
 void hf__script_init(hf_script *s, const hf_database *db) {
     *s = (hf_script){.db = db};
 }
 
 void hf__script_clear(hf_script *s) {
-    free(s->text);
+    free(s->text.words);
+    free(s->calls.words);
     hf__script_init(s, s->db);
 }
 
 /* Room for so many more, and a 0. */
-static bool reserve(hf_script *s, size_t n) {
-    size_t room = s->room ? s->room : 1024;
-    char *text;
+static bool reserve(hf_script *s, hf_text *to, size_t n) {
+    size_t room = to->room ? to->room : 1024;
+    char *words;
 
     if (s->failed)
         return false;
-    while (room < s->n + n + 1)
+    while (room < to->n + n + 1)
         room *= 2;
-    if (room == s->room)
+    if (room == to->room)
         return true;
-    text = realloc(s->text, room);
-    if (!text) {
+    words = realloc(to->words, room);
+    if (!words) {
         s->failed = true;
         return false;
     }
-    s->text = text;
-    s->room = room;
+    to->words = words;
+    to->room = room;
     return true;
 }
 
-static void append(hf_script *s, const char *text, size_t n) {
-    if (!reserve(s, n))
+static void append(hf_script *s, hf_text *to, const char *words, size_t n) {
+    if (!reserve(s, to, n))
         return;
-    memcpy(s->text + s->n, text, n);
-    s->n += n;
-    s->text[s->n] = '\0';
+    memcpy(to->words + to->n, words, n);
+    to->n += n;
+    to->words[to->n] = '\0';
 }
 
-static void append_value(hf_script *s, const hf_value *v) {
+static void append_value(hf_script *s, hf_text *to, const hf_value *v) {
     char number[24];
 
     switch (v->type) {
     case HF_IS_NULL:
-        append(s, "NULL", 4);
+        append(s, to, "NULL", 4);
         return;
     case HF_IS_BYTES:
-        if (reserve(s, 2 * v->n + 16))
-            s->n += s->db->ops->literal(s->text + s->n, v->bytes, v->n);
+        if (reserve(s, to, 2 * v->n + 16))
+            to->n += s->db->ops->literal(to->words + to->n, v->bytes, v->n);
         return;
     default:
-        append(s, number,
+        append(s, to, number,
                (size_t)snprintf(number, sizeof number, "%" PRId64, v->number));
     }
+}
+
+/* ---- templates --------------------------------------------------------- */
+
+/* Writes templates, with the values of parameters or with their numbers. */
+typedef struct pen {
+    hf_script *s;
+    hf_text *to; /* NULL: only numbers them */
+    const hf_params *p;
+    bool numbers;
+    unsigned char number[HF_N_PARAMS]; /* from 1 on; 0: did not occur yet */
+    unsigned char nth[HF_N_PARAMS];    /* whose it is */
+    int n;
+} pen;
+
+static void put(pen *w, const char *words, size_t n) {
+    if (w->to)
+        append(w->s, w->to, words, n);
+}
+
+static void put_number(pen *w, size_t i) {
+    char text[24];
+
+    if (w->number[i] == 0) {
+        w->nth[w->n] = (unsigned char)i;
+        w->number[i] = (unsigned char)++w->n;
+    }
+    put(w, text,
+        (size_t)snprintf(text, sizeof text, "$%d::%s", w->number[i],
+                         is_bytes[i] ? "bytea" : "bigint"));
 }
 
 static bool is(const char *word, size_t n, const char *name) {
     return strncmp(word, name, n) == 0 && name[n] == '\0';
 }
 
-static void append_section(hf_script *s, hf_sql which, const hf_params *p);
-
-/* A word out of braces. */
-static void append_word(hf_script *s, const char *word, size_t n,
-                        const hf_params *p) {
-    if (is(word, n, "s")) {
-        if (s->db->schema)
-            append(s, s->db->schema, strlen(s->db->schema));
-        return;
-    }
-    for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++)
-        if (is(word, n, expressions[i].name)) {
-            append_section(s, expressions[i].section, p);
-            return;
-        }
-    for (size_t i = 0; p && i < HF_N_PARAMS; i++)
+static void put_param(pen *w, const char *word, size_t n) {
+    for (size_t i = 0; i < HF_N_PARAMS && (w->p || w->numbers); i++)
         if (is(word, n, param_names[i])) {
-            append_value(s, &p->of[i]);
+            if (w->numbers)
+                put_number(w, i);
+            else
+                append_value(w->s, w->to, &w->p->of[i]);
             return;
         }
-    s->failed = true;
+    w->s->failed = true;
 }
 
 /* Texts end with newlines, which must not come before the semicolon. */
-static size_t trimmed(const char *text) {
+static const char *end_of(const char *text) {
     size_t n = strlen(text);
 
     while (n > 0 && text[n - 1] == '\n')
         n--;
-    return n;
+    return text + n;
 }
 
-static void append_section(hf_script *s, hf_sql which, const hf_params *p) {
-    const char *at = s->db->ops->texts[which], *end = at + trimmed(at);
+static void put_template(pen *w, const char *at, const char *end);
 
+/* A word out of braces. */
+static void put_word(pen *w, const char *word, size_t n) {
+    const hf_database *db = w->s->db;
+
+    if (is(word, n, "s")) {
+        if (db->schema)
+            put(w, db->schema, strlen(db->schema));
+        return;
+    }
+    for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++)
+        if (is(word, n, expressions[i].name)) {
+            const char *text = db->ops->texts[expressions[i].section];
+
+            put_template(w, text, end_of(text));
+            return;
+        }
+    put_param(w, word, n);
+}
+
+static void put_template(pen *w, const char *at, const char *end) {
     while (at < end) {
-        size_t plain = strcspn(at, "{;");
+        size_t n = strcspn(at, "{");
 
-        if (at + plain > end)
-            plain = (size_t)(end - at);
-        append(s, at, plain);
-        at += plain;
-        if (at < end && *at == ';') {
-            s->answers++;
-            append(s, at++, 1);
-        } else if (at < end) {
-            size_t n = strcspn(++at, "}");
-
-            append_word(s, at, n, p);
+        if (n > (size_t)(end - at))
+            n = (size_t)(end - at);
+        put(w, at, n);
+        at += n;
+        if (at < end) {
+            n = strcspn(++at, "}");
+            put_word(w, at, n);
             at += n + 1;
         }
     }
 }
 
+/* ---- calls ------------------------------------------------------------- */
+
+/* One statement of a section. */
+typedef struct part {
+    hf_sql section;
+    int nth;
+    const char *at, *end;
+} part;
+
+static part first_of(const hf_script *s, hf_sql which) {
+    const char *at = s->db->ops->texts[which];
+
+    return (part){.section = which, .at = at, .end = at + strcspn(at, ";")};
+}
+
+/* False: it was the last. */
+static bool next_of(part *x) {
+    if (*x->end == '\0')
+        return false;
+    x->at = x->end + 1 + strspn(x->end + 1, "\n");
+    x->end = x->at + strcspn(x->at, ";");
+    x->nth++;
+    return true;
+}
+
+/* BEGIN, SET and the like are not prepared, nor is what is seldom asked. */
+static bool is_called(const part *x) {
+    static const char *const verbs[] = {"SELECT ", "INSERT ", "UPDATE ",
+                                        "DELETE ", "WITH "};
+
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        if (strncmp(x->at, verbs[i], strlen(verbs[i])) == 0)
+            return x->section >= HF_SQL_take && x->section < HF_SQL_announce;
+    return false;
+}
+
+/* Names that are the same mean the same text, whoever prepared it. */
+static void put_name(pen *w, const part *x) {
+    char name[48];
+
+    put(w, name,
+        (size_t)snprintf(name, sizeof name, "hf_%016" PRIx64 "_%d_%d",
+                         w->s->db->key, (int)x->section, x->nth));
+}
+
+static void put_call(pen *w, const part *x) {
+    pen numbers = {.s = w->s, .numbers = true};
+
+    put_template(&numbers, x->at, x->end);
+    put(w, "EXECUTE ", 8);
+    put_name(w, x);
+    for (int i = 0; i < numbers.n; i++) {
+        put(w, i == 0 ? " (" : ", ", 2);
+        append_value(w->s, w->to, &w->p->of[numbers.nth[i]]);
+    }
+    put(w, ")", numbers.n > 0);
+}
+
+static void separate(hf_script *s, hf_text *to) {
+    if (to->n > 0)
+        append(s, to, ";\n", 2);
+}
+
+static void add_calls(hf_script *s, hf_sql which, const hf_params *p) {
+    pen w = {.s = s, .to = &s->calls, .p = p};
+    part x = first_of(s, which);
+
+    do {
+        separate(s, &s->calls);
+        if (is_called(&x) && p)
+            put_call(&w, &x);
+        else
+            put_template(&w, x.at, *x.end ? x.end : end_of(x.at));
+    } while (next_of(&x));
+}
+
+void hf__script_prepare(hf_script *s) {
+    hf__script_add(s, HF_SQL_calls, NULL);
+    for (int i = 0; i < HF_N_SQL; i++) {
+        part x = first_of(s, (hf_sql)i);
+
+        do {
+            pen w = {.s = s, .to = &s->text, .numbers = true};
+
+            if (!is_called(&x))
+                continue;
+            separate(s, &s->text);
+            put(&w, "PREPARE ", 8);
+            put_name(&w, &x);
+            put(&w, " AS ", 4);
+            put_template(&w, x.at, *x.end ? x.end : end_of(x.at));
+        } while (next_of(&x));
+    }
+}
+
+static uint64_t hash(uint64_t h, const char *text) {
+    for (; text && *text; text++)
+        h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    return h;
+}
+
+uint64_t hf__script_key(const hf_database *db) {
+    uint64_t h = hash(UINT64_C(14695981039346656037), db->schema);
+
+    for (int i = 0; i < HF_N_SQL; i++)
+        h = hash(h, db->ops->texts[i]);
+    return h;
+}
+
+/* ---- the script -------------------------------------------------------- */
+
 size_t hf__script_add(hf_script *s, hf_sql which, const hf_params *p) {
-    if (s->n > 0)
-        append(s, ";\n", 2);
-    append_section(s, which, p);
+    const char *text = s->db->ops->texts[which];
+    pen w = {.s = s, .to = &s->text, .p = p};
+
+    separate(s, &s->text);
+    put_template(&w, text, end_of(text));
+    if (s->db->prepare)
+        add_calls(s, which, p);
+    for (; *text; text++)
+        s->answers += *text == ';';
     return s->answers++;
 }

@@ -29,10 +29,15 @@ typedef struct hf_params {
 #define hf_set_null(p, param)                                                  \
     ((p)->of[HF_PARAM_##param] = (hf_value){.type = HF_IS_NULL})
 
+typedef struct hf_text {
+    char *words; /* 0-terminated; NULL: nothing is in it */
+    size_t n, room;
+} hf_text;
+
 typedef struct hf_script {
     const hf_database *db;
-    char *text; /* 0-terminated; NULL: nothing is in it */
-    size_t n, room;
+    hf_text text;
+    hf_text calls;  /* the same, for a session that has them prepared */
     size_t answers; /* so many will come */
     bool failed;    /* no memory, or a text that asks for what there is not */
 } hf_script;
@@ -42,5 +47,11 @@ void hf__script_clear(hf_script *s);
 
 /* Appends a statement; the number of its answer. */
 size_t hf__script_add(hf_script *s, hf_sql which, const hf_params *p);
+
+/* Appends what prepares those that are asked often. */
+void hf__script_prepare(hf_script *s);
+
+/* Tells texts of statements apart. */
+uint64_t hf__script_key(const hf_database *db);
 
 #endif

@@ -141,6 +141,9 @@
  *            nonce was answered; remembers for {lease} that it was done.
  *            Answers how many are free; no row: it did not
  *
+ * calls      What a session is set to before it prepares statements.  Empty: the
+ *            dialect has no PREPARE and EXECUTE as in PostgreSQL
+ *
  * Who is there:
  * announce   who this client is, for a lease; take_leave: no more
  * list       Names with who holds, who waits, how much is left.  Columns: rank
@@ -186,6 +189,7 @@
     X(commit)                                                                  \
     X(rollback)                                                                \
     X(announce)                                                                \
+    X(calls)                                                                   \
     X(take_leave)                                                              \
     X(list)                                                                    \
     X(tidy_clients)                                                            \

@@ -28,6 +28,7 @@ typedef struct hf_tables {
     hf_backend base;
     hf_database_host ears_of; /* lent to the database */
     hf_database *db;
+    char *prepare;               /* the database's */
     unsigned char client[HF_ID]; /* our own id */
 
     pthread_mutex_t mu;
@@ -91,6 +92,10 @@ bool hf__tables_knows(const hf_tables *t, hf_sql which);
 void hf__tables_params(hf_params *p, const hf_tables *t, const hf_claim *c);
 
 /* ---- asking ------------------------------------------------------------ */
+
+/* One script on that session. */
+int hf__tables_say(hf_tables *t, hf_session *session, const hf_script *s,
+                   hf_answers *ret, hf_time by, hf_error *err);
 
 /* One script on any session, again while that is of use: after a deadlock, and
  * after the tables were made.  HF_EDOUBT: it may have been done. */

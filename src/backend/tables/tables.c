@@ -10,7 +10,8 @@
  *
  * Time is the database's; so are tokens, which never fall below its clock.
  * Nothing depends on a session: connections may be lent out by a pooler, and
- * break between any two scripts. */
+ * break between any two scripts.  What a session has prepared (script.c) only
+ * saves time. */
 #include <stdlib.h>
 
 #include "../../err.h"
@@ -95,10 +96,27 @@ void hf__tables_close(hf_backend *be, bool forked) {
         hf__tables_take_leave(t);
     if (t->db)
         t->db->ops->close(t->db, forked);
+    free(t->prepare);
     hf__tables_free_ears(t);
     if (!forked)
         pthread_mutex_destroy(&t->mu);
     free(t);
+}
+
+static int write_prepare(hf_tables *t, hf_error *err) {
+    hf_script s;
+
+    if (!hf__tables_knows(t, HF_SQL_calls))
+        return HF_OK;
+    t->db->key = hf__script_key(t->db);
+    hf__script_init(&s, t->db);
+    hf__script_prepare(&s);
+    if (s.failed) {
+        hf__script_clear(&s);
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    }
+    t->db->prepare = t->prepare = s.text.words;
+    return HF_OK;
 }
 
 /* ShedLock's table and locks of a session are stores of their own. */
@@ -125,6 +143,8 @@ int hf__tables_open(hf_backend **ret, const hf_backend_ops *verbs,
     pthread_mutex_init(&t->mu, NULL);
     read_id(host->identity.client, t->client);
     rc = ops->open(&t->db, uri, &t->ears_of, by, err);
+    if (rc == HF_OK)
+        rc = write_prepare(t, err);
     if (rc == HF_OK)
         rc = hf__tables_check_layout(t, by, err);
     if (rc == HF_OK)

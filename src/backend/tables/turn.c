@@ -60,18 +60,14 @@ static int read_look(hf_turn *turn, const hf_answers *a, size_t lock,
 
 /* Whatever goes wrong here, nothing was done. */
 static int look(hf_turn *turn, hf_session *session, hf_time by, hf_error *err) {
-    hf_database *db = turn->t->db;
     size_t lock, view, recall;
     hf_answers a = {0};
     hf_script s;
     int rc;
 
-    hf__script_init(&s, db);
+    hf__script_init(&s, turn->t->db);
     write_look(turn, &s, &lock, &view, &recall);
-    if (s.failed)
-        rc = hf__fail_plain(err, HF_ENO_MEMORY);
-    else
-        rc = db->ops->ask(session, s.text, &a, by, err);
+    rc = hf__tables_say(turn->t, session, &s, &a, by, err);
     if (rc == HF_OK)
         rc = read_look(turn, &a, lock, view, recall, err);
     else if (rc == HF_EDOUBT)
@@ -99,12 +95,11 @@ static void write_answer(const hf_turn *turn, hf_script *s) {
 
 static int write_all(hf_turn *turn, hf_session *session, hf_time by,
                      hf_error *err) {
-    hf_database *db = turn->t->db;
     hf_answers a = {0};
     hf_script s;
     int rc;
 
-    hf__script_init(&s, db);
+    hf__script_init(&s, turn->t->db);
     if (turn->remembers || hf__sight_differs(&turn->sight)) {
         hf__sight_write(&turn->sight, turn->t, turn->asked, &s);
         write_answer(turn, &s);
@@ -114,10 +109,7 @@ static int write_all(hf_turn *turn, hf_session *session, hf_time by,
     } else {
         hf__script_add(&s, HF_SQL_rollback, NULL);
     }
-    if (s.failed)
-        rc = hf__fail_plain(err, HF_ENO_MEMORY);
-    else
-        rc = db->ops->ask(session, s.text, &a, by, err);
+    rc = hf__tables_say(turn->t, session, &s, &a, by, err);
     hf__answers_clear(&a);
     hf__script_clear(&s);
     return rc;

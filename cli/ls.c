@@ -147,9 +147,9 @@ static const struct column *find_column(const command *cmd, const char *word) {
     char upper[32];
     int distance = SPELL_NONE;
     size_t n = 0;
-    for (; word[n] && n < sizeof(upper) - 1; n++)
+    for (; n < sizeof(upper) - 1 && word[n]; n++)
         upper[n] =
-            word[n] >= 'a' && word[n] <= 'z' ? (char)(word[n] - 32) : word[n];
+            (char)(word[n] >= 'a' && word[n] <= 'z' ? word[n] - 32 : word[n]);
     upper[n] = '\0';
     for (int i = 0; i < ALL_COLUMNS; i++) {
         if (strcmp(all_columns[i].name, upper) == 0)

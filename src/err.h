@@ -14,4 +14,10 @@ int hf__fail(hf_error *err, int code, const char *format, ...)
 /* The same, with the code's general sentence as the text. */
 int hf__fail_plain(hf_error *err, int code);
 
+/* Analysers see one file at a time, and not that these return their code. */
+#ifdef HF_ANALYSED
+#define hf__fail(err, code, ...)  (hf__fail((err), (code), __VA_ARGS__), (code))
+#define hf__fail_plain(err, code) (hf__fail_plain((err), (code)), (code))
+#endif
+
 #endif

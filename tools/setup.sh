@@ -50,6 +50,8 @@ openssl                  openssl       certificates for the tests of TLS
 python3                  python3       terminals for the tests of the command
 clang                    clang         the fuzzer
 libclang-rt-14-dev       -             the fuzzer's run-time
+clang-tidy               clang-tidy    static analysis
+cppcheck                 cppcheck      likewise
 LIST
 }
 

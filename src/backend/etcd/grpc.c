@@ -156,7 +156,7 @@ static void take_text(hf_call *c, const uint8_t *value, size_t n) {
             byte = (uint8_t)(hex(value[i + 1]) << 4 | hex(value[i + 2]));
             i += 2;
         }
-        c->text[at++] = byte < ' ' || byte > '~' ? ' ' : (char)byte;
+        c->text[at++] = (char)(byte < ' ' || byte > '~' ? ' ' : byte);
     }
     c->text[at] = '\0';
 }

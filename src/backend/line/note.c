@@ -74,7 +74,7 @@ static const char *read_field(const char *from, char *to, size_t size) {
         bool escaped = *from == '%' && end - from > 2 && hex(from[1]) >= 0 &&
                        hex(from[2]) >= 0;
 
-        *to++ = escaped ? (char)(hex(from[1]) * 16 + hex(from[2])) : *from;
+        *to++ = (char)(escaped ? hex(from[1]) * 16 + hex(from[2]) : *from);
         from += escaped ? 3 : 1;
     }
     *to = '\0';

@@ -270,7 +270,7 @@ int hf__maria_ask(hf_session *s, const char *script, hf_answers *ret,
 /* ---- life -------------------------------------------------------------- */
 
 static void set_tls(MYSQL *my, const hf_tls_rules *tls) {
-    my_bool yes = 1, check = tls->verify == HF_VERIFY_FULL;
+    my_bool yes = 1, check = (my_bool)(tls->verify == HF_VERIFY_FULL);
 
     mysql_options(my, MYSQL_OPT_SSL_ENFORCE, &yes);
     mysql_options(my, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &check);

@@ -122,7 +122,7 @@ static const char *escape(char to[PATTERN_SIZE], const char *key) {
     for (; *key; key++) {
         if (strchr("*?[\\", *key))
             *at++ = '\\';
-        *at++ = *key == *ANY ? '*' : *key;
+        *at++ = (char)(*key == *ANY ? '*' : *key);
     }
     *at = '\0';
     return to;

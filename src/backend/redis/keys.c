@@ -210,7 +210,7 @@ bool hf__is_owner(const char *owner) {
     for (; shape[i]; i++) {
         unsigned char at = (unsigned char)owner[i];
 
-        if (shape[i] == 'x' ? !isxdigit(at) : at != shape[i])
+        if (shape[i] == 'x' ? !isxdigit(at) : at != (unsigned char)shape[i])
             return false;
     }
     if (owner[i] == '-')

@@ -66,7 +66,7 @@ static void read_escaped(char *to, size_t size, const char *text, size_t len) {
         bool escaped = *text == '%' && end - text > 2 && hex(text[1]) >= 0 &&
                        hex(text[2]) >= 0;
 
-        *to++ = escaped ? (char)(hex(text[1]) * 16 + hex(text[2])) : *text;
+        *to++ = (char)(escaped ? hex(text[1]) * 16 + hex(text[2]) : *text);
         text += escaped ? 3 : 1;
     }
     *to = '\0';

@@ -87,7 +87,7 @@ static bool hash(char ret[41], const char *text) {
 
     if (!EVP_Digest(text, strlen(text), sum, &size, EVP_sha1(), NULL))
         return false;
-    for (int i = 0; i < 20; i++) {
+    for (size_t i = 0; i < 20; i++) {
         ret[2 * i] = digits[sum[i] >> 4];
         ret[2 * i + 1] = digits[sum[i] & 15];
     }
@@ -154,7 +154,7 @@ char *hf__script_command(const hf_scripts *scripts, const hf_call *call,
     enum { AROUND = HF_DECIMAL_SIZE + 5 }; /* $ number CR LF … CR LF */
     const char *text =
         whole ? scripts->text[call->script] : scripts->hash[call->script];
-    size_t text_len = whole ? strlen(text) : 40, size = 4 * AROUND + text_len;
+    size_t text_len = whole ? strlen(text) : 40, size = 4ul * AROUND + text_len;
     char n_keys[HF_DECIMAL_SIZE], *command, *to;
 
     for (int i = 0; i < call->argc; i++)

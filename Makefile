@@ -8,7 +8,7 @@ TEST_JOBS ?= 6
 
 cmake = cmake -G Ninja -S . --log-level=NOTICE -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 
-.PHONY: all demo test sim interop models torture bench scale install setup check format clean help
+.PHONY: all demo test sim interop models torture bench scale analyse coverage install setup check format clean help
 
 all: ##         build the command and the libraries into build/
 	@command -v cmake ninja >/dev/null || { echo "make: cmake or ninja is missing; 'make setup' installs what the build needs"; exit 1; }
@@ -92,6 +92,16 @@ install: all ## install under PREFIX (/usr/local), below DESTDIR
 
 setup: ##       install what building needs, through apt
 	@tools/setup.sh build
+
+analyse: ##     static analysis: gcc, cppcheck, clang-tidy
+	@tools/setup.sh test
+	@$(cmake) -B $(BUILD)
+	@ninja -C $(BUILD) --quiet -j$(JOBS) hf_texts
+	@BUILD=$(BUILD) tools/analyse.sh
+
+coverage: ##    lines and branches that the tests go through; minutes
+	@tools/setup.sh test
+	@BUILD=$(BUILD) tools/coverage.sh full
 
 sources = $(shell find include src cli test bench proof -name '*.[ch]')
 

@@ -45,9 +45,8 @@ static bool contains(const char *text, const char *word) {
 }
 
 static int hex(char c) {
-    const char *digits = "0123456789abcdef";
-    const char *at =
-        c != '\0' ? strchr(digits, tolower((unsigned char)c)) : NULL;
+    static const char digits[16] = "0123456789abcdef";
+    const char *at = memchr(digits, tolower((unsigned char)c), sizeof digits);
     return at != NULL ? (int)(at - digits) : -1;
 }
 
@@ -61,7 +60,7 @@ static bool sounds_secret(const char *key, size_t n) {
             return true;
         int high = key[i] == '%' && i + 2 < n ? hex(key[i + 1]) : -1;
         int low = high >= 0 ? hex(key[i + 2]) : -1;
-        plain[m++] = low >= 0 ? (char)(high * 16 + low) : key[i];
+        plain[m++] = (char)(low >= 0 ? high * 16 + low : key[i]);
         i += low >= 0 ? 2 : 0;
     }
     plain[m] = '\0';
@@ -189,7 +188,7 @@ static const char *put_front(sink *to, const char *uri) {
     if (slashes || at == NULL)
         from += scheme + (slashes ? 2 : 0);
     put(to, uri, (size_t)(from - uri));
-    if (at != NULL && at >= from)
+    if (at != NULL) /* behind `from`: no scheme has one */
         return put_user(to, uri, from, at);
     return slashes ? put_hosts(to, from) : from;
 }

@@ -124,8 +124,9 @@ static int check_redlock(const hf_uri *uri, hf_error *err) {
 
 /* ---- paths ------------------------------------------------------------- */
 
+/* Or nothing at all. */
 static bool is_number(const char *s) {
-    return *s != '\0' && strspn(s, "0123456789") == strlen(s);
+    return s[strspn(s, "0123456789")] == '\0';
 }
 
 static int check_database(const hf_uri *uri, hf_error *err) {

@@ -70,7 +70,7 @@ static bool parse(hf_number_state *state, const char *text) {
     if (state->is_set && (end == text || *end != '\n'))
         return false;
     state->n_answers = 0;
-    while ((text = strchr(text, '\n')) && *++text) {
+    while (*(text = strchr(text, '\n') + 1)) { /* every line has its end */
         if (state->n_answers == HF_ANSWERS ||
             !parse_answer(&state->answers[state->n_answers], text))
             return false;

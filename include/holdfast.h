@@ -260,7 +260,9 @@ HF_API void hf_lock_free(hf_lock *lock);
  *   HF_EDOWN      the store was unreachable for too long; not held
  *   HF_EDOUBT     no answer; should it have been granted, the library gives
  *                 it back as soon as it can, at the latest its lease ends
- *   HF_ELOST      held before by this owner and lost: release it first */
+ *   HF_ELOST      held before by this owner and lost: release it first
+ * A token of READ or PERMIT is above those of all who held before; on Redis two
+ * who hold together may have the same one. */
 HF_API int hf_lock_acquire(hf_lock *lock, int wait_ms, hf_error *err);
 HF_API int hf_lock_try(hf_lock *lock, hf_error *err); /* wait_ms = 0 */
 

@@ -597,7 +597,7 @@ static int let_go(memory *m, line *l, const hf_claim *c, hf_how how) {
         p = &l->first;
     if (!*p)
         return HF_ELOST;
-    if (how == HF_RELEASE_AFTER) {
+    if (how == HF_RELEASE_AFTER && (*p)->entry.holds) {
         (*p)->client = NULL;
         (*p)->until = hf__now() + c->lease_ms * HF_MS;
     } else {

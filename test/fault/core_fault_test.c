@@ -642,6 +642,23 @@ static void a_release_that_the_store_lost_brings_no_token_back(void **state) {
     }
 }
 
+/* A store that lost a grant has its holder waiting still; what it releases
+ * for later is then a place in the line, which must not stay. */
+static void a_release_for_later_of_one_who_waits_leaves_no_place(void **state) {
+    (void)state;
+    hf_client *client = troubled(NULL);
+    hf_lock *a = hf_test_lock(direct, "x", FAIR);
+    hf_claim c = claim_of_the_waiter(client);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    int rc =
+        client->be->ops->attempt(client->be, &c, true, hf__after_ms(1000), ERR);
+    hf_expect(HF_BUSY, rc);
+    rc = client->be->ops->release(client->be, &c, HF_RELEASE_AFTER, NULL,
+                                  hf__after_ms(1000), ERR);
+    hf_expect(HF_OK, rc);
+    assert_int_equal(hf_test_waiters(direct, "x"), 0);
+}
+
 /* Granted unasked, and the message was lost: the store then takes the name
  * back, or the waiter finds that it has it. */
 static void
@@ -819,6 +836,7 @@ static const struct CMUnitTest tests[] = {
     TEST(a_fair_waiter_whose_place_vanished_takes_another),
     TEST(the_place_of_a_fair_waiter_is_kept),
     TEST(a_release_that_the_store_lost_brings_no_token_back),
+    TEST(a_release_for_later_of_one_who_waits_leaves_no_place),
     TEST(a_grant_that_came_unheard_is_found_or_asked_for_again),
     TEST(a_grant_that_came_unasked_is_kept_alive),
     TEST(a_grant_that_came_unasked_and_is_not_confirmed_is_lost),

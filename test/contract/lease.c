@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 /* A watchdog's lease short enough that three of them fit into a test. */
-#define KEPT_ALIVE HF_LOCK_WITH(.watchdog_ms = 1000, .renew_ms = 100)
+#define KEPT_ALIVE HF_LOCK_WITH(.watchdog_ms = 2000, .renew_ms = 100)
 
 static hf_lock *other_lock(const char *name) {
     return hf_test_lock(hf_contract_open(NULL), name, NULL);
@@ -35,7 +35,7 @@ void the_watchdog_keeps_a_lock_through_three_leases(void **state) {
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     uint64_t token = hf_lock_token(a);
     hf_test_throughout(hf_lock_is_held(a) && hf_lock_try(b, ERR) == HF_BUSY,
-                       3 * 1000);
+                       3 * 2000);
     assert_false(hf_test_is_told(a));
     assert_true(hf_lock_token(a) == token);
     hf_expect(HF_OK, hf_lock_release(a, ERR));
@@ -83,7 +83,7 @@ void nothing_is_renewed_after_its_release(void **state) {
     }
     assert_int_equal(hf_test_holders(client, "x"), 0);
     hf_expect(HF_OK, hf_lock_try(a, ERR));
-    hf_expect(HF_OK, hf_lock_release_after(a, 800, ERR));
+    hf_expect(HF_OK, hf_lock_release_after(a, 2000, ERR));
     hf_expect(HF_BUSY, hf_lock_try(b, ERR));
     hf_expect(HF_OK, hf_lock_acquire(b, HF_TEST_LONG, ERR));
 }
@@ -164,11 +164,11 @@ void release_after_keeps_others_out_for_that_long(void **state) {
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     uint64_t token = hf_lock_token(a);
     int64_t began = hf_test_now_ms();
-    hf_expect(HF_OK, hf_lock_release_after(a, 800, ERR));
+    hf_expect(HF_OK, hf_lock_release_after(a, 2000, ERR));
     assert_false(hf_lock_is_held(a));
     hf_expect(HF_BUSY, hf_lock_try(b, ERR));
     hf_expect(HF_OK, hf_lock_acquire(b, HF_TEST_LONG, ERR));
-    assert_in_range(hf_test_now_ms() - began, 780, HF_TEST_LONG);
+    assert_in_range(hf_test_now_ms() - began, 1980, HF_TEST_LONG);
     assert_true(hf_lock_token(b) > token);
 }
 

@@ -269,7 +269,7 @@ void a_forked_child_owns_nothing_and_the_parent_keeps_all(void **state) {
     int status;
     hf_client *client = hf_contract_open(NULL);
     hf_lock *a = hf_test_lock(
-        client, "x", HF_LOCK_WITH(.watchdog_ms = 1500, .renew_ms = 50));
+        client, "x", HF_LOCK_WITH(.watchdog_ms = 3000, .renew_ms = 50));
     hf_lock *b = hf_test_lock(hf_contract_open(NULL), "x", NULL);
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     pid_t pid = fork();
@@ -282,7 +282,7 @@ void a_forked_child_owns_nothing_and_the_parent_keeps_all(void **state) {
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
     assert_true(hf_lock_is_held(a));
-    hf_test_throughout(hf_lock_try(b, ERR) == HF_BUSY, 1700);
+    hf_test_throughout(hf_lock_try(b, ERR) == HF_BUSY, 3200);
     hf_expect(HF_OK, hf_lock_release(a, ERR));
 }
 

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define KEPT_ALIVE HF_LOCK_WITH(.watchdog_ms = 1000, .renew_ms = 50)
+#define KEPT_ALIVE HF_LOCK_WITH(.watchdog_ms = 2000, .renew_ms = 50)
 #define BY_HANDLE  HF_LOCK_WITH(.flags = HF_OWNER_HANDLE)
 
 enum { NAMES = 3, LATE = 4000 };
@@ -75,7 +75,7 @@ void a_multi_lock_holds_all_of_its_members(void **state) {
     assert_string_equal(hf_lock_name(t.all), "a + b + c");
     assert_false(hf_lock_is_held(t.all));
     assert_int_equal(hf_lock_remaining_ms(t.all), 0);
-    hf_expect(HF_OK, hf_lock_acquire(t.all, 1000, ERR));
+    hf_expect(HF_OK, hf_lock_acquire(t.all, HF_TEST_LONG, ERR));
     assert_true(hf_lock_is_held(t.all));
     assert_int_equal(hf_lock_holds(t.all), 1);
     assert_in_range(hf_lock_remaining_ms(t.all), 1, 30000);
@@ -524,7 +524,7 @@ void each_member_is_entered_again_and_counted(void **state) {
     (void)state;
     trio t = several(NULL), other = somebody_else();
     for (int i = 0; i < 3; i++) {
-        hf_expect(HF_OK, hf_lock_acquire(t.all, 1000, ERR));
+        hf_expect(HF_OK, hf_lock_acquire(t.all, HF_TEST_LONG, ERR));
         assert_int_equal(hf_lock_holds(t.all), i + 1);
         assert_int_equal(hf_lock_holds(t.b), i + 1);
     }
@@ -574,7 +574,7 @@ void a_wait_for_several_can_be_cancelled(void **state) {
         assert_true(all_are_free(t.client));
     }
     hf_lock_cancel(t.all); /* nobody waits */
-    hf_expect(HF_OK, hf_lock_acquire(t.all, 1000, ERR));
+    hf_expect(HF_OK, hf_lock_acquire(t.all, HF_TEST_LONG, ERR));
 }
 
 /* One cancel is enough, wherever it finds the wait. */

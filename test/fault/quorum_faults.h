@@ -242,8 +242,8 @@ static void a_silent_leader_costs_no_more_than_the_deadline(void **state) {
     (void)state;
     hf_client *clients[3]; /* one of them talks to it, as like as not */
     int leader = hf_test_quorum_await_leader(servers);
-    for (int i = 0; i < 3; i++)
-        clients[i] = client_of(direct, LASTING);
+    for (int i = 0; i < 3; i++) /* a session tells how long to bear silence */
+        clients[i] = patient_client_of(direct, "10s");
     hf_test_quorum_pause(servers, leader);
     for (int i = 0; i < 3; i++) {
         hf_lock *lock = hf_test_lock(clients[i], "x", NULL);
@@ -258,7 +258,7 @@ static void a_silent_leader_costs_no_more_than_the_deadline(void **state) {
     hf_test_quorum_await_leader(servers);
     for (int i = 0; i < 3; i++) {
         hf_lock *lock = hf_test_lock(clients[i], "x", NULL);
-        hf_expect(HF_OK, hf_lock_acquire(lock, HF_TEST_LONG, ERR));
+        hf_expect(HF_OK, hf_lock_acquire(lock, 3 * HF_TEST_LONG, ERR));
         hf_test_eventually(hf_lock_release(lock, ERR) != HF_EDOUBT,
                            HF_TEST_LONG);
     }

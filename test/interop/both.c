@@ -70,7 +70,7 @@ void both_count(const char *name) {
     hf_lock *lock = c_lock(HF_LOCK, name);
     uint64_t last = 0;
     for (int turn = 0; turn < TURNS; turn++) {
-        hf_expect(HF_OK, hf_lock_acquire(lock, SOON, ERR));
+        hf_expect(HF_OK, hf_lock_acquire(lock, HF_TEST_LONG, ERR));
         assert_true(hf_lock_token(lock) > last);
         last = hf_lock_token(lock);
         hf_expect(HF_OK, hf_lock_release(lock, ERR));
@@ -98,10 +98,11 @@ static void joins(place *p, char who, hf_lock *lock) {
     int before = hf_test_waiters(client, name);
     p->java = who < 'a' ? who - '0' : 0;
     if (p->java)
-        java_begins(p->java, "fair lock %s", name);
+        java_waits(p->java, "fair lock %s", name);
     else
         hf_test_begin(&p->c, lock, HF_TEST_LONG);
-    hf_test_eventually(hf_test_waiters(client, name) == before + 1, SOON);
+    hf_test_eventually(hf_test_waiters(client, name) == before + 1,
+                       HF_TEST_LONG);
 }
 
 static bool has_entered(place *p) {
@@ -132,7 +133,7 @@ static void is_served_in_order(const char *name, bool java_holds) {
     else
         hf_expect(HF_OK, hf_lock_release(lock, ERR));
     for (int i = 0; i < PLACES; i++) {
-        hf_test_eventually(has_entered(&places[i]), SOON);
+        hf_test_eventually(has_entered(&places[i]), HF_TEST_LONG);
         for (int later = i + 1; later < PLACES; later++)
             assert_false(has_entered(&places[later]));
         leaves(&places[i], name);
@@ -175,7 +176,7 @@ void both_lease(const char *name) {
         hf_expect(HF_OK, hf_lock_try(lock, ERR));
         java_waits(1, "permit acquire 1 -1 %d %s", LONG_LEASE, name);
         hf_expect(HF_OK, hf_lock_release(lock, ERR));
-        snprintf(id, sizeof id, "%s", java_answer(1, SOON));
+        snprintf(id, sizeof id, "%s", java_answer(1, HF_TEST_LONG));
         assert_int_equal(strlen(id), 32);
         hf_test_begin(&waiter, lock, HF_TEST_LONG);
         int64_t began = hf_test_now_ms();

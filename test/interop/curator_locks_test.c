@@ -142,7 +142,7 @@ static void tokens_grow_whoever_is_granted(void **state) {
     hf_lock *lock = c_lock(HF_LOCK, "x");
     uint64_t last = 0;
     for (int i = 0; i < 3 * TURNS; i++) {
-        hf_expect(HF_OK, hf_lock_acquire(lock, SOON, ERR));
+        hf_expect(HF_OK, hf_lock_acquire(lock, HF_TEST_LONG, ERR));
         assert_true(hf_lock_token(lock) > last);
         last = hf_lock_token(lock);
         hf_expect(HF_OK, hf_lock_release(lock, ERR));
@@ -221,7 +221,8 @@ static void joins(place *p, char who) {
         java_begins(p->java, "lock lock x");
     else
         hf_test_begin(&p->c, hf_test_lock(c_other(), "x", NULL), HF_TEST_LONG);
-    hf_test_eventually(hf_test_waiters(client, "x") == before + 1, SOON);
+    hf_test_eventually(hf_test_waiters(client, "x") == before + 1,
+                       HF_TEST_LONG);
 }
 
 static bool has_entered(place *p) {
@@ -247,7 +248,7 @@ static void a_mixed_queue_is_served_in_order(void **state) {
         joins(&places[i], queue[i]);
     hf_expect(HF_OK, hf_lock_release(lock, ERR));
     for (int i = 0; i < PLACES; i++) {
-        hf_test_eventually(has_entered(&places[i]), SOON);
+        hf_test_eventually(has_entered(&places[i]), HF_TEST_LONG);
         for (int later = i + 1; later < PLACES; later++)
             assert_false(has_entered(&places[later]));
         leaves(&places[i]);
@@ -264,12 +265,12 @@ static void a_waiter_who_gives_up_leaves_the_others_in_line(void **state) {
     joins(&c, 'a');
     java_says("OK", "interrupt 1");
     java_answers(1, "INTERRUPTED");
-    hf_test_eventually(hf_test_waiters(client, "x") == 1, SOON);
+    hf_test_eventually(hf_test_waiters(client, "x") == 1, HF_TEST_LONG);
     assert_false(has_entered(&c));
     joins(&java, '2');
     hf_expect(HF_ECANCELLED, hf_test_cancel(&c.c));
     hf_test_end(&c.c);
-    hf_test_eventually(hf_test_waiters(client, "x") == 1, SOON);
+    hf_test_eventually(hf_test_waiters(client, "x") == 1, HF_TEST_LONG);
     assert_false(has_entered(&java));
     hf_expect(HF_OK, hf_lock_release(lock, ERR));
     leaves(&java);
@@ -302,7 +303,7 @@ static void c_is_told_when_its_entry_is_deleted(void **state) {
     hf_expect(HF_OK, hf_lock_try(lock, ERR));
     java_says("OK", "node delete x/%s", java_node("lock", "x", 0));
     java_says("YES", "lock try x");
-    hf_test_eventually(hf_test_is_told(lock), SOON);
+    hf_test_eventually(hf_test_is_told(lock), HF_TEST_LONG);
     assert_false(hf_lock_is_held(lock));
     hf_expect(HF_ELOST, hf_lock_release(lock, ERR));
     assert_int_equal(hf_test_holders(client, "x"), 1);
@@ -328,11 +329,12 @@ static void a_leader_selector_is_such_a_lock(void **state) {
     hf_lock *lock = c_lock(HF_LOCK, "x");
     hf_expect(HF_OK, hf_lock_try(lock, ERR));
     java_says("OK", "leader join x");
-    hf_test_eventually(java_number("leader count x") == 2, SOON);
+    hf_test_eventually(java_number("leader count x") == 2, HF_TEST_LONG);
     java_says("NO", "leader leads x");
     assert_memory_equal(java_ask("leader who x"), "holdfast", 8);
     hf_expect(HF_OK, hf_lock_release(lock, ERR));
-    hf_test_eventually(strcmp(java_ask("leader leads x"), "YES") == 0, SOON);
+    hf_test_eventually(strcmp(java_ask("leader leads x"), "YES") == 0,
+                       HF_TEST_LONG);
     java_says("curator", "leader who x");
     hf_expect(HF_BUSY, hf_lock_try(lock, ERR));
     hf_test_begin(&next, lock, HF_TEST_LONG);

@@ -193,7 +193,7 @@ static void a_reader_does_not_overtake_a_writer_who_waits(void **state) {
     hf_expect(HF_OK, hf_test_answer(&reader));
 
     hf_test_begin(&writer, c_lock(HF_WRITE, "x"), HF_TEST_LONG);
-    hf_test_eventually(hf_test_waiters(client, "x") == 1, SOON);
+    hf_test_eventually(hf_test_waiters(client, "x") == 1, HF_TEST_LONG);
     java_says("NO", "read try x");
     java_waits(2, "read lock x");
     hf_expect(HF_OK, hf_test_end(&reader));
@@ -258,7 +258,7 @@ static void a_writer_of_ours_stays_behind_what_java_downgrades(void **state) {
                  "Curator before 5.5 lets a writer in who came in between");
     java_says("OK", "write lock x");
     hf_test_begin(&writer, c_lock(HF_WRITE, "x"), HF_TEST_LONG);
-    hf_test_eventually(hf_test_waiters(client, "x") == 1, SOON);
+    hf_test_eventually(hf_test_waiters(client, "x") == 1, HF_TEST_LONG);
     java_says("OK", "read lock x");
     java_says("OK", "write unlock x");
     hf_test_throughout(!atomic_load(&writer.answered), A_MOMENT);

@@ -43,7 +43,7 @@ static void both_take_of_the_same_permits(void **state) {
         hf_semaphore *sem = hf_test_semaphore(client, names[i]);
         hf_lock *two = permits(names[i], 2);
         hf_expect(HF_OK, hf_semaphore_set(sem, LIMIT, 0, ERR));
-        hf_test_eventually(java_sees(LIMIT, names[i]), SOON);
+        hf_test_eventually(java_sees(LIMIT, names[i]), HF_TEST_LONG);
         hf_expect(HF_OK, hf_lock_try(two, ERR));
         java_says("YES", "sem acquire 1 %d %s", SOON, names[i]);
         assert_int_equal(leased(sem), LIMIT);
@@ -82,7 +82,7 @@ static void a_permit_from_either_wakes_the_other(void **state) {
     hf_expect(HF_OK, hf_semaphore_set(sem, 1, 0, ERR));
     for (int turn = 0; turn < TURNS; turn++) {
         hf_test_thread waiter;
-        hf_expect(HF_OK, hf_lock_acquire(lock, SOON, ERR));
+        hf_expect(HF_OK, hf_lock_acquire(lock, HF_TEST_LONG, ERR));
         java_waits(1, "sem acquire 1 -1 x");
         hf_expect(HF_OK, hf_lock_release(lock, ERR));
         java_answers(1, "YES");
@@ -114,7 +114,7 @@ static void all_who_wait_for_permits_get_them(void **state) {
     for (int entered = 0, java = 0; entered < 3; entered++) {
         hf_test_eventually(atomic_load(&waiter.answered) || java_answered(1) ||
                                java_answered(2),
-                           SOON);
+                           HF_TEST_LONG);
         if (java < 2 && (java_answered(1) || java_answered(2))) {
             java_answers(java_answered(1) ? 1 : 2, "YES");
             java_says("OK", "sem release 1 x");
@@ -179,7 +179,7 @@ static void together_they_never_hold_too_many(void **state) {
     assert_non_null(g);
     hf_expect(HF_OK,
               hf_semaphore_set(hf_test_semaphore(client, "x"), LIMIT, 0, ERR));
-    hf_test_eventually(java_sees(LIMIT, "x"), SOON);
+    hf_test_eventually(java_sees(LIMIT, "x"), HF_TEST_LONG);
     java_begins(1, "crowd %s %d %d %d x", path, VISITORS, VISITS, LIMIT);
     for (int i = 0; i < VISITORS; i++) {
         all[i] = (visitor){.lock = permits("x", 1), .g = g};
@@ -200,9 +200,9 @@ static void both_count_with_the_same_number(void **state) {
     (void)state;
     hf_semaphore *sem = hf_test_semaphore(client, "x");
     hf_expect(HF_OK, hf_semaphore_set(sem, 5, 0, ERR));
-    hf_test_eventually(java_sees(5, "x"), SOON);
+    hf_test_eventually(java_sees(5, "x"), HF_TEST_LONG);
     hf_expect(HF_OK, hf_semaphore_acquire(sem, 2, SOON, ERR));
-    hf_test_eventually(java_sees(3, "x"), SOON);
+    hf_test_eventually(java_sees(3, "x"), HF_TEST_LONG);
     java_says("OK", "number add 4 x");
     assert_int_equal(available(sem), 7);
     hf_expect(HF_OK, hf_semaphore_release(sem, 1, ERR));
@@ -220,7 +220,7 @@ static void a_larger_number_wakes_either(void **state) {
     hf_semaphore *sem = hf_test_semaphore(client, "x");
     hf_lock *lock = permits("x", 1);
     hf_expect(HF_OK, hf_semaphore_set(sem, 1, 0, ERR));
-    hf_test_eventually(java_sees(1, "x"), SOON);
+    hf_test_eventually(java_sees(1, "x"), HF_TEST_LONG);
     hf_expect(HF_OK, hf_lock_try(lock, ERR));
     java_waits(1, "sem acquire 1 -1 x");
     hf_expect(HF_OK, hf_semaphore_release(sem, 1, ERR));
@@ -246,7 +246,7 @@ static void a_latch_is_a_shared_count(void **state) {
         const char *name = names[turn % n_names];
         hf_latch *latch = hf_test_latch(client, name);
         hf_expect(HF_OK, hf_latch_set(latch, 2, ERR));
-        hf_test_eventually(java_sees(2, name), SOON);
+        hf_test_eventually(java_sees(2, name), HF_TEST_LONG);
         java_waits(1, "number await %s", name);
         hf_test_await(&task, latch, HF_TEST_LONG);
         if (turn % 2 == 0)

@@ -95,7 +95,7 @@ static void tokens_grow_whoever_is_granted(void **state) {
     hf_lock *lock = c_lock(HF_LOCK, "x");
     uint64_t last = 0;
     for (int i = 0; i < 3 * TURNS; i++) {
-        hf_expect(HF_OK, hf_lock_acquire(lock, SOON, ERR));
+        hf_expect(HF_OK, hf_lock_acquire(lock, HF_TEST_LONG, ERR));
         assert_true(hf_lock_token(lock) > last);
         last = hf_lock_token(lock);
         hf_expect(HF_OK, hf_lock_release(lock, ERR));
@@ -154,10 +154,10 @@ static void a_mixed_queue_is_served_in_order(void **state) {
     hf_expect(HF_OK, hf_lock_try(lock, ERR));
     go_waits(1, "lock lock x");
     hf_test_begin(&second, hf_test_lock(c_other(), "x", NULL), HF_TEST_LONG);
-    hf_test_eventually(hf_test_waiters(client, "x") == 2, SOON);
+    hf_test_eventually(hf_test_waiters(client, "x") == 2, HF_TEST_LONG);
     go_waits(3, "lock lock x");
     hf_test_begin(&fourth, hf_test_lock(c_other(), "x", NULL), HF_TEST_LONG);
-    hf_test_eventually(hf_test_waiters(client, "x") == 4, SOON);
+    hf_test_eventually(hf_test_waiters(client, "x") == 4, HF_TEST_LONG);
     hf_expect(HF_OK, hf_lock_release(lock, ERR));
     go_answers(1, "OK");
     assert_false(atomic_load(&second.answered));
@@ -179,17 +179,17 @@ static void a_waiter_who_gives_up_leaves_the_others_in_line(void **state) {
     hf_lock *lock = c_lock(HF_LOCK, "x");
     hf_expect(HF_OK, hf_lock_try(lock, ERR));
     hf_test_begin(&waiter, hf_test_lock(c_other(), "x", NULL), HF_TEST_LONG);
-    hf_test_eventually(hf_test_waiters(client, "x") == 1, SOON);
+    hf_test_eventually(hf_test_waiters(client, "x") == 1, HF_TEST_LONG);
     go_waits(1, "lock lock x");
     hf_expect(HF_ECANCELLED, hf_test_cancel(&waiter));
     hf_test_end(&waiter);
-    hf_test_eventually(hf_test_waiters(client, "x") == 1, SOON);
+    hf_test_eventually(hf_test_waiters(client, "x") == 1, HF_TEST_LONG);
     assert_false(go_answered(1));
     hf_expect(HF_OK, hf_lock_release(lock, ERR));
     go_answers(1, "OK");
 
     go_begins(2, "lock timed %d x", 2 * A_MOMENT);
-    hf_test_eventually(hf_test_waiters(client, "x") == 1, SOON);
+    hf_test_eventually(hf_test_waiters(client, "x") == 1, HF_TEST_LONG);
     hf_test_begin(&waiter, lock, HF_TEST_LONG);
     go_answers(2, "NO");
     assert_false(atomic_load(&waiter.answered));
@@ -225,7 +225,7 @@ static void c_is_told_when_its_key_is_deleted(void **state) {
     snprintf(key, sizeof key, "%s", go_ask("keys x"));
     go_says("OK", "delete %s", key);
     go_says("YES", "lock try x");
-    hf_test_eventually(hf_test_is_told(lock), SOON);
+    hf_test_eventually(hf_test_is_told(lock), HF_TEST_LONG);
     hf_expect(HF_ELOST, hf_lock_release(lock, ERR));
     assert_int_equal(hf_test_holders(client, "x"), 1);
 }

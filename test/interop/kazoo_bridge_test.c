@@ -58,7 +58,7 @@ static void our_release_wakes_both(void **state) {
     (void)state;
     hf_lock *lock = c_lock(HF_LOCK, "x");
     for (int turn = 0; turn < TURNS; turn++) {
-        hf_expect(HF_OK, hf_lock_acquire(lock, SOON, ERR));
+        hf_expect(HF_OK, hf_lock_acquire(lock, HF_TEST_LONG, ERR));
         java_waits(1, "lock lock x");
         kazoo_waits(1, "lock lock x");
         hf_expect(HF_OK, hf_lock_release(lock, ERR));

@@ -133,7 +133,7 @@ static void a_mixed_queue_is_served_in_order(void **state) {
     hf_expect(HF_OK, hf_lock_try(lock, ERR));
     kazoo_waits(1, "lock lock x");
     hf_test_begin(&second, other, HF_TEST_LONG);
-    hf_test_eventually(hf_test_waiters(client, "x") == 2, SOON);
+    hf_test_eventually(hf_test_waiters(client, "x") == 2, HF_TEST_LONG);
     kazoo_waits(3, "lock lock x");
     hf_expect(HF_OK, hf_lock_release(lock, ERR));
     kazoo_answers(1, "OK");

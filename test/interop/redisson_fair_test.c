@@ -92,7 +92,7 @@ static void joins(waiter *w, char who, hf_lock *lock, const char *name) {
     int64_t before = queued(name);
     w->who = who;
     if (who < 'A')
-        java_begins(who - '0', "fair lock %s", name);
+        java_waits(who - '0', "fair lock %s", name);
     else
         hf_test_begin(&w->c, lock, HF_TEST_LONG);
     hf_test_eventually(queued(name) == before + 1, HF_TEST_LONG);
@@ -131,7 +131,7 @@ static void served_in_order(const char *queue, const char *name,
     else
         hf_expect(HF_OK, hf_lock_release(lock, ERR));
     for (int i = 0; i < n; i++) {
-        hf_test_eventually(has_entered(&waiters[i]), SOON);
+        hf_test_eventually(has_entered(&waiters[i]), HF_TEST_LONG);
         for (int later = i + 1; later < n; later++)
             assert_false(has_entered(&waiters[later]));
         enters_and_leaves(&waiters[i], name);
@@ -201,7 +201,7 @@ static void a_place_is_kept_longer_than_it_counts(void **state) {
     joins(&j, '1', NULL, "x");
     hf_test_throughout(queued("x") == 2 && !has_entered(&c), 12000);
     java_says("OK", "fair unlock x");
-    hf_test_eventually(has_entered(&c), SOON);
+    hf_test_eventually(has_entered(&c), HF_TEST_LONG);
     assert_false(has_entered(&j));
     enters_and_leaves(&c, "x");
     enters_and_leaves(&j, "x");
@@ -217,11 +217,11 @@ static void force_by_either_lets_the_first_in(void **state) {
     java_says("OK", "fair lock x");
     joins(&j, '1', NULL, "x");
     hf_expect(HF_OK, hf_lock_force_release(lock, NULL, ERR));
-    hf_test_eventually(has_entered(&j), SOON);
+    hf_test_eventually(has_entered(&j), HF_TEST_LONG);
     java_says("NOT_OWNER", "fair unlock x");
     joins(&c, 'a', lock, "x");
     java_says("YES", "fair force x");
-    hf_test_eventually(has_entered(&c), SOON);
+    hf_test_eventually(has_entered(&c), HF_TEST_LONG);
     java_answers(1, "OK");
     java_thread_says("NOT_OWNER", 1, "fair unlock x");
     assert_int_equal(hf_test_end(&c.c), HF_OK);
@@ -266,7 +266,7 @@ static void a_killed_holder_frees_the_lock_within_its_lease(void **state) {
     (void)state;
     waiter c, j;
     hf_test_peer *peer = a_peer_that("try 0", "c");
-    assert_memory_equal(hf_test_peer_answer(peer, SOON), "OK ", 3);
+    assert_memory_equal(hf_test_peer_answer(peer, HF_TEST_LONG), "OK ", 3);
     joins(&j, '1', NULL, "c");
     hf_test_peer_signal(peer, SIGKILL);
     enters_and_leaves(&j, "c");
@@ -302,12 +302,12 @@ static void a_killed_first_in_the_queue_holds_nobody_up(void **state) {
         else
             java_says("OK", "fair lock x");
         hf_test_peer *peer = a_peer_that("acquire 0 60000", "x");
-        hf_test_eventually(queued("x") == 1, SOON);
+        hf_test_eventually(queued("x") == 1, HF_TEST_LONG);
         joins(&j, '1', NULL, "x");
         hf_test_peer_signal(peer, SIGKILL);
         hf_test_peer_stop(peer);
         if (i == 0) /* who spoke a moment ago may be about to listen */
-            hf_test_eventually(first_spoke_long_ago("x"), SOON);
+            hf_test_eventually(first_spoke_long_ago("x"), HF_TEST_LONG);
         if (i == 0)
             hf_expect(HF_OK, hf_lock_release(lock, ERR));
         else

@@ -144,7 +144,7 @@ static void tokens_grow_whoever_is_granted(void **state) {
     hf_lock *lock = hf_test_lock(client, "x", NULL);
     uint64_t last = 0;
     for (int i = 0; i < 20; i++) {
-        hf_expect(HF_OK, hf_lock_acquire(lock, SOON, ERR));
+        hf_expect(HF_OK, hf_lock_acquire(lock, HF_TEST_LONG, ERR));
         assert_true(hf_lock_token(lock) > last);
         last = hf_lock_token(lock);
         hf_expect(HF_OK, hf_lock_release(lock, ERR));
@@ -256,9 +256,9 @@ static void what_c_releases_for_later_lets_java_in_then(void **state) {
     (void)state;
     hf_lock *lock = hf_test_lock(client, "x", NULL);
     hf_expect(HF_OK, hf_lock_try(lock, ERR));
-    hf_expect(HF_OK, hf_lock_release_after(lock, 300, ERR));
+    hf_expect(HF_OK, hf_lock_release_after(lock, 4000, ERR));
     java_says("NO", "lock try x");
-    java_says("YES", "lock timed %d -1 x", SOON);
+    java_says("YES", "lock timed %d -1 x", HF_TEST_LONG);
     java_says("OK", "lock unlock x");
     hf_expect(HF_OK, hf_lock_try(lock, ERR));
     java_waits(1, "lock lock x");
@@ -275,7 +275,7 @@ static void c_is_told_of_what_java_unlocks_by_force(void **state) {
     hf_expect(HF_OK, hf_lock_try(lock, ERR));
     java_says("YES", "lock force x");
     java_says("YES", "lock try x");
-    hf_test_eventually(hf_test_is_told(lock), SOON);
+    hf_test_eventually(hf_test_is_told(lock), HF_TEST_LONG);
     assert_false(hf_lock_is_held(lock));
     hf_expect(HF_ELOST, hf_lock_release(lock, ERR));
     java_says("1", "lock holds x");

@@ -371,10 +371,10 @@ static void a_killed_reader_does_not_outlast_the_living(void **state) {
         hf_test_eventually(hf_test_server_ask_number(
                                server, "EVAL \"return #redis.call('KEYS', "
                                        "'{c}:*:rwlock_timeout:*')\" 0") == 1,
-                           2 * SOON);
+                           HF_TEST_LONG);
     java_waits(1, "write lock c");
     java_says("OK", "read unlock c");
-    assert_string_equal(java_answer(1, 2 * SOON), "OK");
+    assert_string_equal(java_answer(1, HF_TEST_LONG), "OK");
 
     hf_test_begin(&writer, c_lock(HF_WRITE, "j"), HF_TEST_LONG);
     java_kill();

@@ -73,8 +73,8 @@ static void a_semaphore_set_for_a_while_ends_for_both(void **state) {
     java_says("YES", "sem setfor 3 500 j");
     java_says("YES", "sem acquire 1 0 c");
     hf_expect(HF_OK, hf_semaphore_acquire(j, 1, 0, ERR));
-    hf_test_eventually(available(j) == 0, SOON);
-    hf_test_eventually(java_number("sem free c") == 0, SOON);
+    hf_test_eventually(available(j) == 0, HF_TEST_LONG);
+    hf_test_eventually(java_number("sem free c") == 0, HF_TEST_LONG);
 }
 
 static void a_release_by_c_wakes_java(void **state) {
@@ -221,7 +221,7 @@ static void a_permit_from_either_wakes_the_other(void **state) {
             hf_expect(HF_OK, hf_lock_try(lock, ERR));
             java_waits(1, "permit acquire 1 -1 %d %s", LONG_LEASE, name);
             hf_expect(HF_OK, hf_lock_release(lock, ERR));
-            snprintf(id, sizeof id, "%s", java_answer(1, SOON));
+            snprintf(id, sizeof id, "%s", java_answer(1, HF_TEST_LONG));
             assert_int_equal(strlen(id), 32);
             hf_test_begin(&waiter, lock, HF_TEST_LONG);
             int64_t began = hf_test_now_ms();
@@ -283,7 +283,8 @@ static void a_killed_holder_returns_its_permits(void **state) {
     java_waits(1, "permit acquire 3 -1 %d x", SHORT_LEASE);
     hf_test_peer_signal(peer, SIGKILL);
     hf_test_peer_stop(peer);
-    assert_int_equal(strlen(java_answer(1, SHORT_LEASE + SOON)), 3 * 33 - 1);
+    assert_int_equal(strlen(java_answer(1, SHORT_LEASE + HF_TEST_LONG)),
+                     3 * 33 - 1);
     hf_test_begin(&waiter, lock, HF_TEST_LONG);
     java_kill();
     hf_expect(HF_OK, hf_test_answer(&waiter));

@@ -15,7 +15,7 @@ static void they_exclude_each_other_all_the_same(void **state) {
     java_says("YES", "lock wait %d 0 %d x", MINUTE, SOON);
     hf_expect(HF_BUSY, hf_lock_try(lock, ERR));
     java_says("OK", "lock unlock x");
-    hf_expect(HF_OK, hf_lock_acquire(lock, SOON, ERR));
+    hf_expect(HF_OK, hf_lock_acquire(lock, HF_TEST_LONG, ERR));
 }
 
 static void together_they_count_without_losing_one(void **state) {

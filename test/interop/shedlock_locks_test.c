@@ -54,7 +54,7 @@ static void the_row_stays_for_java(void **state) {
     for (int i = 0; i < TURNS; i++) {
         java_says("YES", "lock try %d 0 x", MINUTE);
         java_says("OK", "lock unlock x");
-        hf_expect(HF_OK, hf_lock_acquire(lock, SOON, ERR));
+        hf_expect(HF_OK, hf_lock_acquire(lock, HF_TEST_LONG, ERR));
         hf_expect(HF_OK, hf_lock_release(lock, ERR));
         assert_true(is_free("x"));
         java_says("1", "row count x");
@@ -118,7 +118,7 @@ static void what_java_extends_stays_its_own(void **state) {
         hf_expect(HF_BUSY, hf_lock_try(lock, ERR));
     }
     java_says("OK", "lock unlock x");
-    hf_expect(HF_OK, hf_lock_acquire(lock, SOON, ERR));
+    hf_expect(HF_OK, hf_lock_acquire(lock, HF_TEST_LONG, ERR));
 }
 
 /* ---- death ------------------------------------------------------------- */
@@ -136,7 +136,7 @@ static void the_killed_keep_the_other_out_for_their_lease(void **state) {
     java_says("YES", "lock try %d 0 j", SHORT_LEASE);
     java_kill();
     hf_lock *lock = c_lock(HF_LOCK, "j");
-    hf_expect(HF_OK, hf_lock_acquire(lock, SHORT_LEASE + SOON, ERR));
+    hf_expect(HF_OK, hf_lock_acquire(lock, SHORT_LEASE + HF_TEST_LONG, ERR));
 }
 
 static void the_watchdog_keeps_java_out(void **state) {
@@ -208,7 +208,7 @@ static void tokens_grow_past_the_grants_of_java(void **state) {
     hf_lock *lock = c_lock(HF_LOCK, "x");
     uint64_t last = 0;
     for (int i = 0; i < TURNS; i++) {
-        hf_expect(HF_OK, hf_lock_acquire(lock, SOON, ERR));
+        hf_expect(HF_OK, hf_lock_acquire(lock, HF_TEST_LONG, ERR));
         assert_true(hf_lock_token(lock) > last);
         last = hf_lock_token(lock);
         hf_expect(HF_OK, hf_lock_release(lock, ERR));
@@ -244,7 +244,7 @@ static void a_name_of_64_characters_is_the_longest(void **state) {
     lock = c_lock(HF_LOCK, name);
     hf_expect(HF_ENAME, hf_lock_try(lock, ERR));
     assert_non_null(strstr(ERR->text, "64"));
-    hf_expect(HF_ENAME, hf_lock_acquire(lock, SOON, ERR));
+    hf_expect(HF_ENAME, hf_lock_acquire(lock, HF_TEST_LONG, ERR));
 }
 
 /* As ShedLock's manual has it, word for word. */

@@ -19,7 +19,7 @@
 
 enum {
     LONG_LEASE = 60000,
-    SHORT_LEASE = 1500,
+    SHORT_LEASE = 3000,
     A_MOMENT = 300, /* but time enough for an answer of the server */
     SOON = 5000,    /* no lease of a minute has ended by then */
 };
@@ -67,7 +67,7 @@ void stranger_waits(stranger *s, int k, const char *format, ...)
 /* What the thread answers; the test fails if it does not within `ms`. */
 const char *stranger_answer(stranger *s, int k, int ms);
 #define stranger_answers(s, k, wanted)                                         \
-    assert_string_equal(stranger_answer((s), (k), SOON), (wanted))
+    assert_string_equal(stranger_answer((s), (k), HF_TEST_LONG), (wanted))
 
 /* Has it?  The answer stays to be asked for. */
 bool stranger_answered(stranger *s, int k);

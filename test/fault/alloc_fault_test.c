@@ -11,102 +11,22 @@
  * The table has every function of holdfast.h, by name, and is compared with
  * the header: whoever adds a function adds a row.
  *
- * How allocations fail: this program brings its own malloc, which also serves
- * the libraries of the stores.  Their answers are their own affair.  Under the
- * address sanitizer, which brings one, only calls of ours are taken (--wrap),
- * but then leaks are seen, and the answer must be the right one.
+ * How allocations fail: see support/want.h.  The libraries of the stores lack
+ * memory as well, and their answers are their own affair; not so under the
+ * address sanitizer, where the answer must be the right one.
  *
  * HF_TORTURE=1: every n, not only some, where a call takes long. */
 #include "support/dir.h"
 #include "support/server.h"
 #include "support/stage.h"
 #include "support/suite.h"
+#include "support/want.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* ---- want of memory ---------------------------------------------------- */
-
-/* How many allocations of this thread still succeed; 0: all do. */
-static _Thread_local int until_failure;
-static _Thread_local bool was_hit;
-
-/* A place for a debugger to stop. */
-static __attribute__((noinline)) void hit(void) {
-    was_hit = true;
-    errno = ENOMEM;
-}
-
-static bool fails(void) {
-    if (until_failure == 0 || --until_failure > 0)
-        return false;
-    hit();
-    return true;
-}
-
-#if defined HF_WRAPPED
-#define TAKES(returns, name, declared, given)                                  \
-    returns __real_##name declared;                                            \
-    returns __wrap_##name declared;                                            \
-    returns __wrap_##name declared {                                           \
-        return fails() ? NULL : __real_##name given;                           \
-    }
-TAKES(void *, malloc, (size_t size), (size))
-TAKES(void *, calloc, (size_t n, size_t size), (n, size))
-TAKES(void *, realloc, (void *old, size_t size), (old, size))
-TAKES(char *, strdup, (const char *text), (text))
-TAKES(char *, strndup, (const char *text, size_t n), (text, n))
-TAKES(FILE *, open_memstream, (char **text, size_t *size), (text, size))
-
-int __wrap_asprintf(char **ret, const char *format, ...);
-int __wrap___asprintf_chk(char **ret, int flag, const char *format, ...);
-
-int __wrap_asprintf(char **ret, const char *format, ...) {
-    va_list ap;
-    va_start(ap, format);
-    int n = fails() ? -1 : vasprintf(ret, format, ap);
-    va_end(ap);
-    return n;
-}
-
-int __wrap___asprintf_chk(char **ret, int flag, const char *format, ...) {
-    (void)flag;
-    va_list ap;
-    va_start(ap, format);
-    int n = fails() ? -1 : vasprintf(ret, format, ap);
-    va_end(ap);
-    return n;
-}
-static const bool ours_alone = true;
-#elif !defined HF_SANITIZED
-/* Seen by the libraries as well, which would otherwise use libc's own. */
-#define SEEN __attribute__((visibility("default")))
-SEEN void *malloc(size_t size);
-SEEN void *calloc(size_t n, size_t size);
-SEEN void *realloc(void *old, size_t size);
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t n, size_t size);
-extern void *__libc_realloc(void *old, size_t size);
-
-void *malloc(size_t size) {
-    return fails() ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t n, size_t size) {
-    return fails() ? NULL : __libc_calloc(n, size);
-}
-
-void *realloc(void *old, size_t size) {
-    return fails() ? NULL : __libc_realloc(old, size);
-}
-static const bool ours_alone = false;
-#else
-static const bool ours_alone = false;
-#endif
 
 /* ---- what is on the stage ---------------------------------------------- */
 

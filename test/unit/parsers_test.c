@@ -2,12 +2,10 @@
  *
  * parsers_test.c - the corners of what reads others' texts, which the tests of
  * the parsers and the corpus of the fuzzer leave out; among them the want of
- * memory at every step.  tools/coverage.sh says which there are.
- *
- * This program brings its own malloc, unless a sanitizer does. */
+ * memory at every step.  tools/coverage.sh says which there are. */
 #include "support/suite.h"
+#include "support/want.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,39 +20,6 @@
 #define EACH(i, of) for (size_t i = 0; i < sizeof(of) / sizeof *(of); i++)
 
 /* ---- want of memory ---------------------------------------------------- */
-
-static int until_failure; /* allocations that still succeed; 0: all do */
-static bool was_hit;
-
-#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
-#define SEEN __attribute__((visibility("default")))
-SEEN void *malloc(size_t size);
-SEEN void *calloc(size_t n, size_t size);
-SEEN void *realloc(void *old, size_t size);
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t n, size_t size);
-extern void *__libc_realloc(void *old, size_t size);
-
-static bool fails(void) {
-    if (until_failure == 0 || --until_failure > 0)
-        return false;
-    was_hit = true;
-    errno = ENOMEM;
-    return true;
-}
-
-void *malloc(size_t size) {
-    return fails() ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t n, size_t size) {
-    return fails() ? NULL : __libc_calloc(n, size);
-}
-
-void *realloc(void *old, size_t size) {
-    return fails() ? NULL : __libc_realloc(old, size);
-}
-#endif
 
 static int parse(const char *text) {
     hf_uri *uri = NULL;

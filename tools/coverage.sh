@@ -29,6 +29,7 @@ src/uri.c
 src/uri_rules.c
 src/redact.c
 src/suggest.c
+src/backend/etcd/proto.c
 src/backend/etcd/value.c
 src/backend/zookeeper/layout.c'
 told='src/backend/redis/reply.c
@@ -40,7 +41,6 @@ src/backend/redis/topology/naming.c
 src/backend/redis/topology/cluster_map.c
 src/backend/redis/topology/sentinel_uri.c
 src/backend/etcd/wire.c
-src/backend/etcd/proto.c
 src/backend/etcd/keys.c
 src/backend/line/note.c
 src/backend/postgres/conninfo.c

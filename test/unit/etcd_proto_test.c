@@ -103,6 +103,14 @@ static void a_lock_is_asked_for_as_etcd_has_it(void **state) {
     hf__pb_free(&b);
 }
 
+static void what_was_put_later_is_asked_for(void **state) {
+    (void)state;
+    hf_pb b = {0};
+    hf__write_range(&b, &(hf_range){.key = TEXT("k"), .newer = 4});
+    assert_written(&b, "0a 01 'k  50 05");
+    hf__pb_free(&b);
+}
+
 static void leases_watches_and_users_are_written(void **state) {
     (void)state;
     hf_pb b = {0};
@@ -264,6 +272,7 @@ static const char *const hostile[] = {
     "0d 01 02 03",                         /* four bytes, of which one lacks */
     "09 01 02 03 04 05 06 07",             /* eight, likewise                */
     "80 80 80 80 10 01",                   /* a field beyond the last        */
+    "80",                                  /* a field without its number     */
     "08 01",                               /* a header that is a number      */
     "0a 02 18 80",                         /* a header that is cut short     */
 };
@@ -310,10 +319,74 @@ static void fields_of_the_wrong_sort_are_refused(void **state) {
     assert_false(hf__read_status(wire("10 05"), &s));
 }
 
+/* Number or bytes: each field of each message is looked at. */
+static void every_field_must_be_of_its_sort(void **state) {
+    (void)state;
+    hf_ranged r;
+    hf_watched w;
+    hf_status s;
+    hf_alarms a;
+    assert_false(hf__read_range(wire("0a 03 1a 01 'x"), &r)); /* revision   */
+    assert_false(hf__read_watch(wire("58 01"), &w));          /* event      */
+    assert_false(hf__read_watch(wire("5a 02 10 01"), &w));    /* its key    */
+    assert_false(hf__read_watch(wire("5a 04 12 02 08 01"), &w));
+    assert_false(hf__read_watch(wire("5a 03 0a 01 'x"), &w));  /* its sort   */
+    assert_false(hf__read_status(wire("08 01"), &s));          /* header     */
+    assert_false(hf__read_status(wire("0a 03 12 01 'x"), &s)); /* member     */
+    assert_false(hf__read_status(wire("22 01 'x"), &s));       /* leader     */
+    assert_false(hf__read_alarms(wire("12 03 12 01 'x"), &a)); /* what it is */
+}
+
+static void what_was_done_is_looked_at_when_it_is_asked_for(void **state) {
+    (void)state;
+    hf_txned t;
+    hf_ranged r;
+    int64_t deleted;
+    assert_true(hf__read_txn(wire("1a 04 0a 02 08 01"), &t));
+    assert_false(hf__next_range(&t, &r));
+    assert_true(hf__read_txn(wire("1a 05 1a 03 12 01 'x"), &t));
+    assert_false(hf__next_delete(&t, &deleted));
+    assert_true(hf__read_txn(wire("1a 06 1a 04 0a 00 10 01"), &t));
+    assert_true(hf__next_delete(&t, &deleted));
+    assert_int_equal(deleted, 1);
+    assert_true(hf__read_txn(wire("1a 02 1a 00"), &t));
+    assert_false(hf__next_put(&t)); /* that was a deletion */
+    assert_false(hf__next_delete(&t, &deleted));
+}
+
+static void fields_of_later_versions_are_skipped(void **state) {
+    (void)state;
+    hf_ranged r;
+    hf_watched w;
+    hf_kv kv;
+    bool deleted;
+    assert_true(hf__read_range(wire("12 05 38 01 0a 01 'k"), &r));
+    assert_true(hf__next_kv(&r, &kv));
+    assert_bytes(kv.key, "k");
+    assert_true(hf__read_watch(wire("5a 07 18 01 12 03 0a 01 'k"), &w));
+    assert_true(hf__next_event(&w, &deleted, &kv));
+    assert_bytes(kv.key, "k");
+}
+
+/* As if nobody had read the whole before. */
+static void what_nobody_has_looked_at_is_no_entry(void **state) {
+    (void)state;
+    hf_ranged r = {.rest = wire("10 01")};
+    hf_watched w;
+    hf_kv kv;
+    bool deleted;
+    assert_false(hf__next_kv(&r, &kv));
+    r.rest = wire("12 02 08 01");
+    assert_false(hf__next_kv(&r, &kv));
+    w = (hf_watched){.rest = wire("5a 02 10 01")};
+    assert_false(hf__next_event(&w, &deleted, &kv));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(zero_and_nothing_are_left_out),
     cmocka_unit_test(lengths_are_put_before_what_they_count),
     cmocka_unit_test(a_lock_is_asked_for_as_etcd_has_it),
+    cmocka_unit_test(what_was_put_later_is_asked_for),
     cmocka_unit_test(leases_watches_and_users_are_written),
     cmocka_unit_test(a_range_is_read_key_by_key),
     cmocka_unit_test(a_transaction_answers_in_order),
@@ -324,5 +397,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(hostile_bytes_are_refused),
     cmocka_unit_test(answers_cut_short_are_survived),
     cmocka_unit_test(fields_of_the_wrong_sort_are_refused),
+    cmocka_unit_test(every_field_must_be_of_its_sort),
+    cmocka_unit_test(what_was_done_is_looked_at_when_it_is_asked_for),
+    cmocka_unit_test(fields_of_later_versions_are_skipped),
+    cmocka_unit_test(what_nobody_has_looked_at_is_no_entry),
 };
 HF_SUITE(tests)

@@ -31,11 +31,11 @@ src/redact.c
 src/suggest.c
 src/backend/etcd/proto.c
 src/backend/etcd/value.c
-src/backend/zookeeper/layout.c'
-told='src/backend/redis/reply.c
+src/backend/redis/reply.c
 src/backend/redis/keys.c
 src/backend/redis/record.c
-src/backend/redis/info.c
+src/backend/zookeeper/layout.c'
+told='src/backend/redis/info.c
 src/backend/redis/address.c
 src/backend/redis/topology/naming.c
 src/backend/redis/topology/cluster_map.c
@@ -195,7 +195,7 @@ fuzz_needs() {
 }
 
 tests='claim_test uri_test cluster_map_test etcd_proto_test
-zookeeper_layout_test parsers_test'
+zookeeper_layout_test parsers_test redis_parsers_test'
 targets='uri cluster sentinel name entry etcd told resp address'
 
 full() {

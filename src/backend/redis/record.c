@@ -25,8 +25,18 @@ static const field fields[] = {FIELD(host), FIELD(program), FIELD(user),
 
 enum { N_FIELDS = sizeof fields / sizeof fields[0] };
 
-static char *write_escaped(char *to, const char *end, const char *text) {
-    for (; *text && to + 4 < end; text++) {
+/* Whatever is in the fields, the record has room for it: three bytes for every
+ * one of theirs, the end of each being the line's, and the keys. */
+_Static_assert(
+    3 * (sizeof(((hf_identity *)0)->host) +
+         sizeof(((hf_identity *)0)->program) +
+         sizeof(((hf_identity *)0)->user) + sizeof(((hf_identity *)0)->why)) +
+            sizeof "pid=-9223372036854775808host=program=user=why=" <=
+        HF_RECORD_SIZE,
+    "a record may be longer than its place");
+
+static char *write_escaped(char *to, const char *text) {
+    for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
 
         if (c < ' ' || c == '%' || c == 127)
@@ -38,22 +48,21 @@ static char *write_escaped(char *to, const char *end, const char *text) {
 }
 
 void hf__record_write(char *buf, const hf_identity *identity) {
-    const char *end = buf + HF_RECORD_SIZE - 1;
-
     buf += sprintf(buf, "pid=%" PRId64, identity->pid);
     for (int i = 0; i < N_FIELDS; i++) {
         const char *value = (const char *)identity + fields[i].offset;
 
-        if (!*value || buf + 16 > end)
+        if (!*value)
             continue;
         buf += sprintf(buf, "\n%s=", fields[i].key);
-        buf = write_escaped(buf, end, value);
+        buf = write_escaped(buf, value);
     }
     *buf = '\0';
 }
 
 static int hex(char c) {
-    const char *digits = "0123456789ABCDEF", *at = c ? strchr(digits, c) : NULL;
+    static const char digits[] = "0123456789ABCDEF";
+    const char *at = memchr(digits, c, sizeof digits - 1);
 
     return at ? (int)(at - digits) : -1;
 }

@@ -34,10 +34,10 @@ src/backend/etcd/value.c
 src/backend/redis/reply.c
 src/backend/redis/keys.c
 src/backend/redis/record.c
-src/backend/zookeeper/layout.c'
-told='src/backend/redis/info.c
-src/backend/redis/address.c
+src/backend/redis/info.c
 src/backend/redis/topology/naming.c
+src/backend/zookeeper/layout.c'
+told='src/backend/redis/address.c
 src/backend/redis/topology/cluster_map.c
 src/backend/redis/topology/sentinel_uri.c
 src/backend/etcd/wire.c

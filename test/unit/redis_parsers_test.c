@@ -13,9 +13,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "backend/redis/info.h"
 #include "backend/redis/keys.h"
 #include "backend/redis/redis.h"
 #include "backend/redis/reply.h"
+#include "backend/redis/topology/cluster_map.h"
+#include "backend/redis/topology/naming.h"
 
 #define EACH(i, of) for (size_t i = 0; i < sizeof(of) / sizeof *(of); i++)
 
@@ -260,6 +263,182 @@ static void a_record_that_others_wrote_is_read_as_far_as_it_goes(void **state) {
     assert_string_equal(who.host, longest);
 }
 
+/* ---- what a server says of itself -------------------------------------- */
+
+/* What a server that is asked would answer; NULL: that code. */
+static const char *answer;
+static int answer_code;
+
+int hf__node_ask(hf_node *node, int argc, const char *const *argv,
+                 redisReply **ret, hf_time by, hf_error *err) {
+    (void)node, (void)argc, (void)argv, (void)by;
+    if (!answer)
+        return err->code = answer_code;
+    *ret = reply_of(answer, strlen(answer));
+    return HF_OK;
+}
+
+/* A question that was perhaps not heard was not answered. */
+static void info_is_there_or_not(void **state) {
+    (void)state;
+    static const int codes[][2] = {{HF_EDOUBT, HF_EDOWN},
+                                   {HF_EFORBIDDEN, HF_EFORBIDDEN}};
+    char buf[16];
+    hf_info info;
+    hf_error err;
+    EACH(i, codes) {
+        answer = NULL;
+        answer_code = codes[i][0];
+        assert_int_equal(hf__info_ask(&info, NULL, 0, &err), codes[i][1]);
+        assert_int_equal(err.code, codes[i][1]);
+        assert_false(hf__info_has(&info, "role"));
+        assert_string_equal(hf__info_field(&info, "role", buf, sizeof buf), "");
+        assert_int_equal(hf__info_number(&info, "role"), 0);
+        assert_int_equal(hf__info_version(&info), 0);
+        hf__info_clear(&info);
+    }
+    answer = "$26\r\n# Server\r\nroles:5\r\nrole:12\r\r\n";
+    assert_int_equal(hf__info_ask(&info, NULL, 0, &err), HF_OK);
+    assert_string_equal(hf__info_field(&info, "role", buf, sizeof buf), "12");
+    assert_int_equal(hf__info_number(&info, "role"), 12);
+    hf__info_clear(&info);
+    assert_null(info.reply);
+}
+
+static void versions_are_understood(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int version;
+    } cases[] = {
+        {"redis_version:7.2.4\r\n", 702},
+        {"redis_version:255.255.255\r\n", 25599},
+        {"redis_version:8\r\n", 800},
+        {"redis_version:x\r\n", 0},
+        {"redis_version:-7.0\r\n", 0},
+        {"redis_version:10000.0\r\n", 0},
+        {"redis_version:7.-1\r\n", 0},
+        {"", 0},
+    };
+    EACH(i, cases) {
+        redisReply reply = {.type = REDIS_REPLY_STRING,
+                            .str = (char *)(uintptr_t)cases[i].text};
+        hf_info info = {&reply};
+        assert_int_equal(hf__info_version(&info), cases[i].version);
+    }
+}
+
+static void a_setting_may_be_unknown(void **state) {
+    (void)state;
+    char buf[4] = "";
+    answer = "*2\r\n$1\r\na\r\n$6\r\nalways\r\n";
+    assert_true(hf__setting(NULL, "a", buf, sizeof buf, 0));
+    assert_string_equal(buf, "alw");
+    static const char *const without[] = {
+        NULL, "*0\r\n", "*2\r\n$1\r\na\r\n$-1\r\n", "+OK\r\n"};
+    EACH(i, without) {
+        answer = without[i];
+        answer_code = HF_EFORBIDDEN;
+        assert_false(hf__setting(NULL, "a", buf, sizeof buf, 0));
+    }
+    assert_string_equal(buf, "alw");
+}
+
+/* ---- what a sentinel says of a master ---------------------------------- */
+
+#define HOST "$1\r\nh\r\n"
+#define IP   "$2\r\nip\r\n"
+#define PORT "$4\r\nport\r\n"
+
+static bool names(hf_naming *ret, const char *master, const char *place) {
+    redisReply *first = reply_of(master, strlen(master));
+    redisReply *second = reply_of(place, strlen(place));
+    bool named = hf__naming_read(ret, first, second);
+    freeReplyObject(first);
+    freeReplyObject(second);
+    return named;
+}
+
+static void a_master_is_named_by_a_host_and_a_port(void **state) {
+    (void)state;
+    static const char *const none[] = {
+        "*-1\r\n",
+        "*2\r\n" HOST "$-1\r\n",
+        "*2\r\n$-1\r\n$1\r\n1\r\n",
+        "*2\r\n$0\r\n\r\n$1\r\n1\r\n",
+        "*2\r\n" HOST "$1\r\n0\r\n",
+        "*2\r\n" HOST "$5\r\n65536\r\n",
+    };
+    hf_naming n;
+    EACH(i, none) {
+        assert_false(names(&n, "*0\r\n", none[i]));
+        assert_true(names(&n, "*4\r\n" IP HOST PORT "$4\r\n6380\r\n", none[i]));
+        assert_string_equal(n.host, "h");
+        assert_int_equal(n.port, 6380);
+    }
+    assert_true(names(&n, "*0\r\n", "*2\r\n" HOST "$5\r\n65535\r\n"));
+    assert_int_equal(n.port, 65535);
+    char longest[400], host[sizeof n.host + 1];
+    memset(host, 'x', sizeof host);
+    host[sizeof host - 1] = '\0';
+    snprintf(longest, sizeof longest, "*2\r\n$%zu\r\n%s\r\n$1\r\n1\r\n",
+             strlen(host), host);
+    assert_false(names(&n, "*0\r\n", longest));
+}
+
+static void odd_fields_of_a_master_are_passed_over(void **state) {
+    (void)state;
+    hf_naming n;
+    assert_true(names(&n,
+                      "*11\r\n:1\r\n$1\r\nx\r\n$6\r\nquorum\r\n:5\r\n"
+                      "$6\r\nquorum\r\n$2\r\n-1\r\n"
+                      "$10\r\nnum-slaves\r\n$1\r\n3\r\n"
+                      "$19\r\nnum-other-sentinels\r\n$10\r\n9999999999\r\n"
+                      "$6\r\nquorum\r\n",
+                      "*2\r\n" HOST "$1\r\n1\r\n"));
+    assert_int_equal(n.quorum, 0);
+    assert_int_equal(n.replicas, 3);
+    assert_int_equal(n.sentinels, INT32_MAX);
+}
+
+static void another_sentinel_is_a_row(void **state) {
+    (void)state;
+    static const struct {
+        const char *wire;
+        bool named;
+    } cases[] = {
+        {"*4\r\n" IP HOST PORT "$5\r\n26379\r\n", true},
+        {"*2\r\n" IP HOST, false},
+        {"*0\r\n", false},
+        {"$1\r\nx\r\n", false},
+    };
+    EACH(i, cases) {
+        redisReply *row = reply_of(cases[i].wire, strlen(cases[i].wire));
+        hf_naming n;
+        assert_int_equal(hf__naming_of_other(&n, row), cases[i].named);
+        freeReplyObject(row);
+    }
+}
+
+static void a_change_is_told_of_one_master(void **state) {
+    (void)state;
+    static const struct {
+        const char *wire;
+        bool ours;
+    } cases[] = {
+        {"*3\r\n" HOST HOST "$10\r\nmain a 1 b\r\n", true},
+        {"*3\r\n" HOST HOST "$11\r\nmains a 1 b\r\n", false},
+        {"*3\r\n" HOST HOST "$5\r\nother\r\n", false},
+        {"*3\r\n" HOST HOST ":1\r\n", false},
+        {"*2\r\n" HOST HOST, false},
+    };
+    EACH(i, cases) {
+        redisReply *message = reply_of(cases[i].wire, strlen(cases[i].wire));
+        assert_int_equal(hf__naming_changes(message, "main"), cases[i].ours);
+        freeReplyObject(message);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_refusal_is_known_by_its_first_words),
     cmocka_unit_test(a_refusal_is_told_on_one_short_line),
@@ -272,5 +451,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_channel_of_others_is_none_of_ours),
     cmocka_unit_test(the_longest_record_is_read_back),
     cmocka_unit_test(a_record_that_others_wrote_is_read_as_far_as_it_goes),
+    cmocka_unit_test(info_is_there_or_not),
+    cmocka_unit_test(versions_are_understood),
+    cmocka_unit_test(a_setting_may_be_unknown),
+    cmocka_unit_test(a_master_is_named_by_a_host_and_a_port),
+    cmocka_unit_test(odd_fields_of_a_master_are_passed_over),
+    cmocka_unit_test(another_sentinel_is_a_row),
+    cmocka_unit_test(a_change_is_told_of_one_master),
 };
 HF_SUITE(tests)

@@ -29,8 +29,11 @@ src/uri.c
 src/uri_rules.c
 src/redact.c
 src/suggest.c
+src/backend/etcd/keys.c
 src/backend/etcd/proto.c
 src/backend/etcd/value.c
+src/backend/etcd/wire.c
+src/backend/line/note.c
 src/backend/redis/reply.c
 src/backend/redis/keys.c
 src/backend/redis/record.c
@@ -40,9 +43,6 @@ src/backend/zookeeper/layout.c'
 told='src/backend/redis/address.c
 src/backend/redis/topology/cluster_map.c
 src/backend/redis/topology/sentinel_uri.c
-src/backend/etcd/wire.c
-src/backend/etcd/keys.c
-src/backend/line/note.c
 src/backend/postgres/conninfo.c
 src/backend/mariadb/address.c'
 measured="$strict
@@ -195,7 +195,7 @@ fuzz_needs() {
 }
 
 tests='claim_test uri_test cluster_map_test etcd_proto_test
-zookeeper_layout_test parsers_test redis_parsers_test'
+zookeeper_layout_test parsers_test redis_parsers_test store_parsers_test'
 targets='uri cluster sentinel name entry etcd told resp address'
 
 full() {

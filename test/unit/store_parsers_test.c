@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * store_parsers_test.c - the corners of what reads the keys, notes and
+ * addresses of etcd, PostgreSQL and MariaDB, which the other tests and the
+ * corpus of the fuzzer leave out; among them the want of memory at every step.
+ * tools/coverage.sh says which there are. */
+#include "support/suite.h"
+#include "support/want.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/etcd/keys.h"
+#include "backend/etcd/wire.h"
+#include "backend/line/note.h"
+
+#define EACH(i, of) for (size_t i = 0; i < sizeof(of) / sizeof *(of); i++)
+
+/* ---- etcd's fields ----------------------------------------------------- */
+
+static void bytes_are_equal_when_all_of_them_are(void **state) {
+    (void)state;
+    assert_true(hf__bytes_equal(hf__bytes("ab"), hf__bytes("ab")));
+    assert_true(hf__bytes_equal((hf_bytes){0}, hf__bytes("")));
+    assert_false(hf__bytes_equal(hf__bytes("ab"), hf__bytes("ac")));
+    assert_false(hf__bytes_equal(hf__bytes("ab"), hf__bytes("abc")));
+}
+
+/* As long as the first room for it, so that its length needs more. */
+static void write_message(hf_pb *b) {
+    char text[255];
+    memset(text, 'x', sizeof text);
+    size_t mark = hf__pb_open(b, 1);
+    hf__pb_raw(b, text, 0);
+    hf__pb_raw(b, text, sizeof text);
+    hf__pb_close(b, mark);
+    hf__pb_int(b, 2, 300);
+    hf__pb_bytes(b, 3, hf__bytes("y"));
+}
+
+static void a_message_remembers_that_memory_was_short(void **state) {
+    (void)state;
+    for (int n = 1;; n++) {
+        hf_pb b = {0};
+        was_hit = false;
+        until_failure = n;
+        write_message(&b);
+        until_failure = 0;
+        assert_true(b.failed == was_hit);
+        if (!was_hit)
+            assert_int_equal(b.n, 1 + 2 + 255 + 3 + 3);
+        hf__pb_free(&b);
+        if (!was_hit)
+            break;
+    }
+}
+
+/* ---- etcd's keys ------------------------------------------------------- */
+
+static hf_key key_of(const char *text) {
+    hf_key k = {0};
+    k.n = (size_t)snprintf(k.at, sizeof k.at, "%s", text);
+    return k;
+}
+
+static void the_number_of_a_line_has_a_key(void **state) {
+    (void)state;
+    hf_key k;
+    hf__etcd_key_number(&k, "p/", &(hf_line){HF_LATCH, "a"});
+    assert_string_equal(k.at, "p/a/latch");
+    hf__etcd_key_number(&k, "p/", &(hf_line){HF_SEMAPHORE, "a"});
+    assert_string_equal(k.at, "p/a/count");
+}
+
+static void a_copy_of_a_key_may_find_no_memory(void **state) {
+    (void)state;
+    hf_key k = key_of("a/1.2");
+    was_hit = false;
+    until_failure = 1;
+    hf_key *copy = hf__etcd_key_copy(&k);
+    until_failure = 0;
+    assert_true((copy == NULL) == was_hit);
+    free(copy);
+    copy = hf__etcd_key_copy(&k);
+    assert_non_null(copy);
+    assert_string_equal(copy->at, "a/1.2");
+    free(copy);
+}
+
+static void readers_and_writers_have_twins(void **state) {
+    (void)state;
+    hf_key reader = key_of("a/read/1.2"), writer = key_of("a/write/1.2"), k;
+    assert_true(hf__etcd_key_is_pair(&reader));
+    assert_true(hf__etcd_key_is_pair(&writer));
+    k = key_of("a/1.2");
+    assert_false(hf__etcd_key_is_pair(&k));
+    k = key_of("a");
+    assert_false(hf__etcd_key_is_pair(&k));
+    hf__etcd_key_twin(&k, &reader);
+    assert_string_equal(k.at, writer.at);
+    hf__etcd_key_twin(&k, &writer);
+    assert_string_equal(k.at, reader.at);
+    hf__etcd_key_beside(&k, &reader);
+    assert_string_equal(k.at, "a/read/1.2/beside");
+    hf__etcd_key_beside(&k, &writer);
+    assert_string_equal(k.at, "a/read/1.2/beside");
+}
+
+static bool heard(const char *told) {
+    hf_key k;
+    int64_t revision;
+    return hf__etcd_key_heard(&k, &revision, told);
+}
+
+static void a_key_is_told_with_its_revision(void **state) {
+    (void)state;
+    hf_key k;
+    int64_t revision;
+    was_hit = false;
+    until_failure = 1;
+    char *told = hf__etcd_key_told(hf__bytes("a@b/1"), 7);
+    until_failure = 0;
+    assert_true((told == NULL) == was_hit);
+    free(told);
+    told = hf__etcd_key_told(hf__bytes("a@b/1"), 7);
+    assert_string_equal(told, "a@b/1@7");
+    assert_true(hf__etcd_key_heard(&k, &revision, told));
+    assert_string_equal(k.at, "a@b/1");
+    assert_int_equal(revision, 7);
+    free(told);
+    char longest[HF_KEY_SIZE + 3];
+    memset(longest, 'x', HF_KEY_SIZE);
+    memcpy(longest + HF_KEY_SIZE, "@1", 3);
+    assert_false(heard(longest));
+    assert_true(heard(longest + 1));
+    assert_false(heard("a/1"));
+    assert_false(heard("a/1@"));
+    assert_false(heard("a/1@-1"));
+    assert_false(heard("a/1@1x"));
+}
+
+static void a_key_is_what_its_folder_and_end_say(void **state) {
+    (void)state;
+    static const struct {
+        const char *key;
+        hf_key_sort sort;
+    } rows[] = {
+        {"a/1f", HF_KEY_LOCK},
+        {"a/1f.2", HF_KEY_LOCK},
+        {"a/x", HF_KEY_OTHER},
+        {"a/1f-2", HF_KEY_OTHER},
+        {"a/1f.", HF_KEY_OTHER},
+        {"a/1f.2x", HF_KEY_OTHER},
+        {"a/11112222333344445", HF_KEY_OTHER}, /* too long for a lease */
+        {"a/read/1f.2", HF_KEY_READ},
+        {"a/read/peer", HF_KEY_READ},
+        {"a/write/1f.2", HF_KEY_WRITE},
+        {"a/read/1f.2/beside", HF_KEY_BESIDE},
+        {"a/write/1f.2/beside", HF_KEY_OTHER},
+        {"/read/1f.2", HF_KEY_LOCK}, /* of a name `/read` */
+        {"a/permit/1f.2.3", HF_KEY_PERMIT},
+        {"a/permit/x", HF_KEY_OTHER},
+        {"a/permit/1f", HF_KEY_OTHER},
+        {"a/permit/1f.", HF_KEY_OTHER},
+        {"a/permit/1f.2", HF_KEY_OTHER},
+        {"a/permit/1f.2.", HF_KEY_OTHER},
+        {"a/permit/1f.2.3x", HF_KEY_OTHER},
+        {"a/permit/1f.2.0", HF_KEY_OTHER},
+        {"a/count", HF_KEY_COUNT},
+        {"a/latch", HF_KEY_LATCH},
+        {"", HF_KEY_OTHER},
+        {"a", HF_KEY_OTHER},
+        {"/1f", HF_KEY_OTHER},
+        {"a/", HF_KEY_OTHER},
+    };
+    EACH(i, rows) {
+        hf_key_parts p;
+        hf__etcd_key_read(&p, hf__bytes(rows[i].key));
+        if (p.sort != rows[i].sort)
+            fail_msg("%s is taken for sort %d", rows[i].key, (int)p.sort);
+    }
+}
+
+static bool is_ours(const char *text, unsigned *n) {
+    hf_key k = key_of(text);
+    return hf__etcd_key_is_ours("p/", &k, 0x1f, n);
+}
+
+static void a_session_knows_its_own_keys(void **state) {
+    (void)state;
+    unsigned n = 0;
+    assert_true(is_ours("p/a/1f.2", &n));
+    assert_int_equal(n, 2);
+    assert_true(is_ours("p/a/read/1f.3", &n));
+    assert_int_equal(n, 3);
+    static const char *const others[] = {
+        "p/",           "p/a",       "p/a/2f.2",     "p/a/1f",
+        "p/a/read/1f.", "p/a/count", "p/a/read/-x-", "p/a/read/1f",
+    };
+    EACH(i, others)
+    assert_false(is_ours(others[i], &n));
+}
+
+/* ---- notes ------------------------------------------------------------- */
+
+static void a_note_is_read_as_far_as_it_goes(void **state) {
+    (void)state;
+    hf_note note;
+    assert_false(hf__note_read(&note, NULL));
+    assert_false(hf__note_read(&note, ""));
+    assert_false(hf__note_read(&note, "holdfast 2 a"));
+    assert_true(hf__note_read(&note, "holdfast 1 a%20b 5 7 h - p%2 50%zz%2z%"));
+    assert_string_equal(note.owner, "a b");
+    assert_int_equal(note.lasts_ms, 5);
+    assert_int_equal(note.who.pid, 7);
+    assert_string_equal(note.who.host, "h");
+    assert_string_equal(note.who.user, "");
+    assert_string_equal(note.who.program, "p%2");
+    assert_string_equal(note.who.why, "50%zz%2z%");
+    assert_true(hf__note_read(&note, "holdfast 1 "));
+    assert_string_equal(note.owner, "");
+}
+
+static void a_field_of_a_note_is_cut_to_its_room(void **state) {
+    (void)state;
+    char text[400] = "holdfast 1 ";
+    hf_note note;
+    memset(text + strlen(text), 'x', 200);
+    strcat(text, " 5 7 h u p w");
+    assert_true(hf__note_read(&note, text));
+    assert_int_equal(strlen(note.owner), sizeof note.owner - 1);
+    assert_string_equal(note.who.why, "w");
+}
+
+static void a_note_can_say_anything(void **state) {
+    (void)state;
+    char text[HF_NOTE_SIZE];
+    hf_note note;
+    hf_identity who = {
+        .host = "-", .program = "a b%", .user = "\xc3\xa9", .why = "\x7f\n"};
+    hf__note_released(text, 5, &who);
+    assert_string_equal(text,
+                        "holdfast 1 released 5 0 %2D %C3%A9 a%20b%25 %7F%0A");
+    assert_true(hf__note_read(&note, text));
+    assert_string_equal(note.who.host, who.host);
+    assert_string_equal(note.who.program, who.program);
+    assert_string_equal(note.who.user, who.user);
+    assert_string_equal(note.who.why, who.why);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(bytes_are_equal_when_all_of_them_are),
+    cmocka_unit_test(a_message_remembers_that_memory_was_short),
+    cmocka_unit_test(the_number_of_a_line_has_a_key),
+    cmocka_unit_test(a_copy_of_a_key_may_find_no_memory),
+    cmocka_unit_test(readers_and_writers_have_twins),
+    cmocka_unit_test(a_key_is_told_with_its_revision),
+    cmocka_unit_test(a_key_is_what_its_folder_and_end_say),
+    cmocka_unit_test(a_session_knows_its_own_keys),
+    cmocka_unit_test(a_note_is_read_as_far_as_it_goes),
+    cmocka_unit_test(a_field_of_a_note_is_cut_to_its_room),
+    cmocka_unit_test(a_note_can_say_anything),
+};
+HF_SUITE(tests)

@@ -439,6 +439,32 @@ static void a_change_is_told_of_one_master(void **state) {
     }
 }
 
+/* ---- who has which slot ------------------------------------------------ */
+
+/* A map with holes would send requests astray; and nobody is down. */
+static void a_map_bears_the_want_of_memory(void **state) {
+    (void)state;
+    char wire[4000] = "*20\r\n";
+    for (int i = 0; i < 20; i++)
+        sprintf(wire + strlen(wire),
+                "*3\r\n:%d\r\n:%d\r\n*2\r\n" HOST ":%d\r\n", i, i, i + 1);
+    redisReply *reply = reply_of(wire, strlen(wire));
+    for (int n = 1;; n++) {
+        hf_cluster_map *map = NULL;
+        hf_error err;
+        was_hit = false;
+        until_failure = n;
+        int rc = hf__cluster_map_read(&map, reply, "asked", &err);
+        until_failure = 0;
+        assert_int_equal(rc, was_hit ? HF_ENO_MEMORY : HF_OK);
+        assert_true((map == NULL) == was_hit);
+        hf__cluster_map_free(map);
+        if (!was_hit)
+            break;
+    }
+    freeReplyObject(reply);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_refusal_is_known_by_its_first_words),
     cmocka_unit_test(a_refusal_is_told_on_one_short_line),
@@ -458,5 +484,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(odd_fields_of_a_master_are_passed_over),
     cmocka_unit_test(another_sentinel_is_a_row),
     cmocka_unit_test(a_change_is_told_of_one_master),
+    cmocka_unit_test(a_map_bears_the_want_of_memory),
 };
 HF_SUITE(tests)

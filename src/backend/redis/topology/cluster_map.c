@@ -64,8 +64,10 @@ static size_t enter(hf_cluster_map *map, const char *host, int port) {
         hf_cluster_place *wide =
             realloc(map->places, room * sizeof *map->places);
 
-        if (!wide)
+        if (!wide) {
+            map->torn = true;
             return 0;
+        }
         map->places = wide;
         map->room = room;
     }
@@ -120,6 +122,7 @@ int hf__cluster_map_read(hf_cluster_map **ret, const redisReply *reply,
                          const char *asked, hf_error *err) {
     hf_cluster_map *map;
     size_t served = 0;
+    int rc = HF_OK;
 
     if (reply->type != REDIS_REPLY_ARRAY)
         return hf__fail(err, HF_ESTORE,
@@ -130,13 +133,16 @@ int hf__cluster_map_read(hf_cluster_map **ret, const redisReply *reply,
         return hf__fail_plain(err, HF_ENO_MEMORY);
     for (size_t i = 0; i < reply->elements; i++)
         served += take_range(map, reply->element[i], asked);
-    if (!served) {
+    if (map->torn)
+        rc = hf__fail_plain(err, HF_ENO_MEMORY);
+    else if (!served)
+        rc = hf__fail(err, HF_EDOWN,
+                      "%s: no server of its cluster has any slots", asked);
+    if (rc == HF_OK)
+        *ret = map;
+    else
         hf__cluster_map_free(map);
-        return hf__fail(err, HF_EDOWN,
-                        "%s: no server of its cluster has any slots", asked);
-    }
-    *ret = map;
-    return HF_OK;
+    return rc;
 }
 
 void hf__cluster_map_free(hf_cluster_map *map) {

@@ -27,6 +27,7 @@ typedef struct hf_cluster_map {
     uint16_t owners[HF_SLOTS]; /* a place, counted from 1; 0: nobody */
     size_t n, room;
     hf_cluster_place *places; /* replicas too */
+    bool torn; /* while it is made: memory was wanting for a place */
 } hf_cluster_map;
 
 /* `asked` is the host that sent the reply.  HF_ESTORE: it makes no sense;

@@ -441,6 +441,73 @@ static void a_change_is_told_of_one_master(void **state) {
 
 /* ---- who has which slot ------------------------------------------------ */
 
+/* How many slots of the map that is in the reply have an owner. */
+static int served(const char *wire, size_t size, const char *asked) {
+    redisReply *reply = reply_of(wire, size);
+    hf_cluster_map *map;
+    hf_error err;
+    int n = 0;
+
+    if (hf__cluster_map_read(&map, reply, asked, &err) == HF_OK) {
+        EACH(i, map->owners)
+        n += map->owners[i] != 0;
+        hf__cluster_map_free(map);
+    }
+    freeReplyObject(reply);
+    return n;
+}
+
+#define RANGE "*1\r\n*3\r\n:7\r\n:7\r\n"
+#define ID    "$2\r\nid\r\n"
+
+static void a_server_that_does_not_say_where_it_is_has_no_slots(void **state) {
+    (void)state;
+    static const char good[] =
+        RANGE "*4\r\n$1\r\n?\r\n:1\r\n" ID "*6\r\n:1\r\n" HOST
+              "$1\r\nx\r\n:1\r\n" IP HOST;
+    static const char *const bad[] = {
+        RANGE "*2\r\n" HOST "$1\r\n1\r\n",
+        RANGE "*2\r\n:1\r\n:1\r\n",
+        RANGE "*2\r\n$-1\r\n:1\r\n",
+        RANGE "*3\r\n$1\r\n?\r\n:1\r\n" ID,
+        RANGE "*4\r\n$1\r\n?\r\n:1\r\n" ID ":1\r\n",
+        RANGE "*4\r\n$1\r\n?\r\n:1\r\n" ID "*2\r\n" HOST HOST,
+        RANGE "*4\r\n$1\r\n?\r\n:1\r\n" ID "*1\r\n" IP,
+    };
+    assert_int_equal(served(good, strlen(good), ""), 1);
+    EACH(i, bad)
+    assert_int_equal(served(bad[i], strlen(bad[i]), ""), 0);
+    static const char nul[] = RANGE "*2\r\n$2\r\na\0\r\n:1\r\n";
+    assert_int_equal(served(nul, sizeof nul - 1, "asked"), 0);
+    char longest[400];
+    snprintf(longest, sizeof longest, RANGE "*2\r\n$256\r\n%0256d\r\n:1\r\n",
+             7);
+    assert_int_equal(served(longest, strlen(longest), "asked"), 0);
+}
+
+static bool redirects(const char *text, const char *asked) {
+    hf_redirect to;
+    return hf__redirect_read(&to, text, "MOVED", asked);
+}
+
+static void a_redirect_may_have_more_behind_it(void **state) {
+    (void)state;
+    assert_true(redirects("MOVED 1 a:1 more", "asked"));
+    assert_true(redirects("MOVED 1 a:1\r", "asked"));
+    assert_false(redirects("MOVED 1x a:1", "asked"));
+}
+
+static void a_redirect_without_a_host_needs_one_that_was_asked(void **state) {
+    (void)state;
+    char longest[HF_HOST_SIZE + 1];
+    memset(longest, 'x', sizeof longest);
+    longest[HF_HOST_SIZE] = '\0';
+    assert_true(redirects("MOVED 1 :1", longest + 1));
+    assert_false(redirects("MOVED 1 :1", longest));
+    assert_false(redirects("MOVED 1 :1", NULL));
+    assert_false(redirects("MOVED 1 :1", ""));
+}
+
 /* A map with holes would send requests astray; and nobody is down. */
 static void a_map_bears_the_want_of_memory(void **state) {
     (void)state;
@@ -484,6 +551,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(odd_fields_of_a_master_are_passed_over),
     cmocka_unit_test(another_sentinel_is_a_row),
     cmocka_unit_test(a_change_is_told_of_one_master),
+    cmocka_unit_test(a_server_that_does_not_say_where_it_is_has_no_slots),
+    cmocka_unit_test(a_redirect_may_have_more_behind_it),
+    cmocka_unit_test(a_redirect_without_a_host_needs_one_that_was_asked),
     cmocka_unit_test(a_map_bears_the_want_of_memory),
 };
 HF_SUITE(tests)

@@ -249,6 +249,25 @@ static void a_note_can_say_anything(void **state) {
     assert_string_equal(note.who.why, who.why);
 }
 
+/* ---- PostgreSQL's addresses -------------------------------------------- */
+
+/* No store is asked: the address is refused before. */
+static void too_many_hosts_are_refused(void **state) {
+    (void)state;
+    char text[200] = "postgresql://u:p@h";
+    hf_client *client = NULL;
+    hf_error err = {0, ""};
+    for (int i = 0; i < 32; i++)
+        strcat(text, ",h");
+    assert_int_equal(hf_open(&client, text, NULL, &err), HF_EURI);
+    assert_non_null(strstr(err.text, "more than 32 hosts"));
+    char ear[200] = "postgresql://h?hf_listen=host%3Da";
+    for (int i = 0; i < 32; i++)
+        strcat(ear, ",h");
+    assert_int_equal(hf_open(&client, ear, NULL, &err), HF_EURI);
+    assert_non_null(strstr(err.text, "more than 32 hosts"));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bytes_are_equal_when_all_of_them_are),
     cmocka_unit_test(a_message_remembers_that_memory_was_short),
@@ -261,5 +280,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_note_is_read_as_far_as_it_goes),
     cmocka_unit_test(a_field_of_a_note_is_cut_to_its_room),
     cmocka_unit_test(a_note_can_say_anything),
+    cmocka_unit_test(too_many_hosts_are_refused),
 };
 HF_SUITE(tests)

@@ -110,11 +110,13 @@ static int parse(hf_conninfo **ret, const char *text, const char *what,
     hosts = count(hf__pg_conninfo_get(info, "host"));
     addrs = count(hf__pg_conninfo_get(info, "hostaddr"));
     info->hosts = hosts > addrs ? hosts : addrs > 0 ? addrs : 1;
+    if (info->hosts > HOSTS_MAX) {
+        hf__pg_conninfo_free(info);
+        return hf__fail(err, HF_EURI, "%s has more than %d hosts", what,
+                        HOSTS_MAX);
+    }
     *ret = info;
-    if (info->hosts <= HOSTS_MAX)
-        return HF_OK;
-    hf__pg_conninfo_free(info);
-    return hf__fail(err, HF_EURI, "%s has more than %d hosts", what, HOSTS_MAX);
+    return HF_OK;
 }
 
 int hf__pg_conninfo_of(hf_conninfo **ret, const hf_uri *uri, hf_error *err) {
@@ -137,21 +139,23 @@ static bool says_where(const char *key) {
 
 int hf__pg_conninfo_beside(hf_conninfo **ret, const hf_conninfo *base,
                            const char *text, hf_error *err) {
-    int rc = parse(ret, text, "hf_listen", err);
+    hf_conninfo *info;
+    int rc = parse(&info, text, "hf_listen", err);
 
     if (rc != HF_OK)
         return rc;
     for (const PQconninfoOption *o = base->options; o->keyword; o++) {
-        PQconninfoOption *mine = option(*ret, o->keyword);
+        PQconninfoOption *mine = option(info, o->keyword);
 
         if (!mine || mine->val || !o->val || says_where(o->keyword))
             continue;
         mine->val = strdup(o->val);
         if (!mine->val) {
-            hf__pg_conninfo_free(*ret);
+            hf__pg_conninfo_free(info);
             return hf__fail_plain(err, HF_ENO_MEMORY);
         }
     }
+    *ret = info;
     return HF_OK;
 }
 

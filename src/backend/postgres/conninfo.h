@@ -15,7 +15,8 @@
 
 typedef struct hf_conninfo hf_conninfo;
 
-/* Of the store's address; HF_EURI where libpq refuses it. */
+/* Of the store's address; HF_EURI where libpq refuses it.  Nothing is returned
+ * with an error. */
 int hf__pg_conninfo_of(hf_conninfo **ret, const hf_uri *uri, hf_error *err);
 
 /* Of another text (hf_listen), which takes from `base` what it does not say

@@ -19,6 +19,7 @@
 #include "backend/redis/reply.h"
 #include "backend/redis/topology/cluster_map.h"
 #include "backend/redis/topology/naming.h"
+#include "backend/redis/topology/sentinel_uri.h"
 
 #define EACH(i, of) for (size_t i = 0; i < sizeof(of) / sizeof *(of); i++)
 
@@ -532,6 +533,46 @@ static void a_map_bears_the_want_of_memory(void **state) {
     freeReplyObject(reply);
 }
 
+/* ---- addresses of sentinels -------------------------------------------- */
+
+static hf_uri *parsed(const char *text) {
+    hf_uri *uri = NULL;
+    hf_error err = {0, ""};
+
+    if (hf_uri_parse(&uri, text, &err) != HF_OK)
+        fail_msg("%s: %s", text, err.text);
+    return uri;
+}
+
+static void no_sentinel_is_shown_the_password_of_the_servers(void **state) {
+    (void)state;
+    static const struct {
+        const char *query, *password;
+    } cases[] = {
+        {"", NULL},
+        {"?sentinel_user=joe", ""},
+        {"?sentinel_user=joe&sentinel_password=word", "word"},
+        {"?sentinel_password=word", "word"},
+    };
+    setenv("REDISCLI_AUTH", "of-servers", 1);
+    EACH(i, cases) {
+        char text[100];
+        snprintf(text, sizeof text, "redis+sentinel://h/m%s", cases[i].query);
+        hf_uri *uri = parsed(text);
+        hf_sentinel_uri u;
+        hf_error err;
+        assert_int_equal(hf__sentinel_uri_read(&u, uri, &err), HF_OK);
+        assert_string_equal(u.servers->password, "of-servers");
+        if (cases[i].password)
+            assert_string_equal(u.sentinels->password, cases[i].password);
+        else
+            assert_null(u.sentinels->password);
+        hf__sentinel_uri_clear(&u);
+        hf_uri_free(uri);
+    }
+    unsetenv("REDISCLI_AUTH");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_refusal_is_known_by_its_first_words),
     cmocka_unit_test(a_refusal_is_told_on_one_short_line),
@@ -555,5 +596,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_redirect_may_have_more_behind_it),
     cmocka_unit_test(a_redirect_without_a_host_needs_one_that_was_asked),
     cmocka_unit_test(a_map_bears_the_want_of_memory),
+    cmocka_unit_test(no_sentinel_is_shown_the_password_of_the_servers),
 };
 HF_SUITE(tests)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "../../../err.h"
+#include "../../net/secret.h"
 
 /* What the sentinels may have of their own, and what it is called there. */
 static const char *const tls_params[] = {"tls_ca", "tls_cert", "tls_key",
@@ -86,22 +87,17 @@ static void set_param(hf_uri *one, const char *key, const char *value) {
             (hf_uri_param){(char *)(uintptr_t)key, (char *)(uintptr_t)value};
 }
 
-/* A password that was meant for the servers is none of the sentinels'. */
-static void forget_password(hf_address *a) {
-    if (a->password)
-        explicit_bzero(a->password, strlen(a->password));
-    free(a->password);
-    a->password = NULL;
-}
-
+/* A password that was meant for the servers is none of the sentinels': where
+ * they have none of their own, an empty one keeps REDISCLI_AUTH away. */
 static int read_sentinels(hf_sentinel_uri *u, const hf_uri *uri,
                           hf_error *err) {
     const char *file = hf_uri_get(uri, "sentinel_password_file");
+    const char *password = hf_uri_get(uri, "sentinel_password");
+    bool none = !password && !file;
     hf_uri_param params[TLS_PARAMS + 1];
     hf_uri one = {.scheme = "redis",
                   .user = (char *)(uintptr_t)hf_uri_get(uri, "sentinel_user"),
-                  .password =
-                      (char *)(uintptr_t)hf_uri_get(uri, "sentinel_password"),
+                  .password = (char *)(uintptr_t)(none ? "" : password),
                   .params = params};
     int rc = has_tls(uri, &one.tls, err);
 
@@ -115,8 +111,10 @@ static int read_sentinels(hf_sentinel_uri *u, const hf_uri *uri,
                   own ? own : hf_uri_get(uri, tls_params[i]));
     }
     rc = hf__address_new(&u->sentinels, &one, 0, err);
-    if (rc == HF_OK && !one.user && !one.password && !file)
-        forget_password(u->sentinels);
+    if (rc == HF_OK && none && !one.user) {
+        hf__secret_free(u->sentinels->password);
+        u->sentinels->password = NULL;
+    }
     return rc;
 }
 

@@ -38,12 +38,12 @@ src/backend/redis/reply.c
 src/backend/redis/keys.c
 src/backend/redis/record.c
 src/backend/redis/info.c
+src/backend/redis/address.c
 src/backend/redis/topology/naming.c
 src/backend/redis/topology/cluster_map.c
-src/backend/zookeeper/layout.c'
-told='src/backend/redis/address.c
 src/backend/redis/topology/sentinel_uri.c
-src/backend/postgres/conninfo.c
+src/backend/zookeeper/layout.c'
+told='src/backend/postgres/conninfo.c
 src/backend/mariadb/address.c'
 measured="$strict
 $told"

@@ -533,7 +533,7 @@ static void a_map_bears_the_want_of_memory(void **state) {
     freeReplyObject(reply);
 }
 
-/* ---- addresses of sentinels -------------------------------------------- */
+/* ---- addresses --------------------------------------------------------- */
 
 static hf_uri *parsed(const char *text) {
     hf_uri *uri = NULL;
@@ -543,6 +543,187 @@ static hf_uri *parsed(const char *text) {
         fail_msg("%s: %s", text, err.text);
     return uri;
 }
+
+/* What the address of the first host is called, or why it is refused; for the
+ * next call to overwrite. */
+static const char *where(const char *text) {
+    static char buf[300];
+    hf_uri *uri = parsed(text);
+    hf_address *a = NULL;
+    hf_error err = {0, ""};
+    int rc = hf__address_new(&a, uri, 0, &err);
+
+    snprintf(buf, sizeof buf, "%s", rc == HF_OK ? a->where : err.text);
+    hf__address_free(a);
+    hf_uri_free(uri);
+    return buf;
+}
+
+static void an_address_is_shown_in_full(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"redis://h:1/2?db=2", "redis://h:1/2"},
+        {"redis://h/2?db=", "redis://h:6379/2"},
+        {"redis://h?db=1000000", "redis://h:6379/1000000"},
+        {"rediss://u:p@[::1]:1/2", "rediss://u@[::1]:1/2"},
+        {"redis+unix:///run/r.sock", "redis+unix:///run/r.sock?db=0"},
+        {"redis+unix://u:p@/run/r.sock?db=3",
+         "redis+unix://u@/run/r.sock?db=3"},
+    };
+    EACH(i, cases)
+    assert_string_equal(where(cases[i][0]), cases[i][1]);
+}
+
+static void odd_databases_are_refused(void **state) {
+    (void)state;
+    static const char *const numbers[] = {"x",
+                                          "1x",
+                                          "-1",
+                                          "1000001",
+                                          "99999999999999999999",
+                                          "-99999999999999999999"};
+    char text[100];
+    EACH(i, numbers) {
+        snprintf(text, sizeof text, "redis://h?db=%s", numbers[i]);
+        assert_non_null(strstr(where(text), "is not a number"));
+    }
+    assert_non_null(strstr(where("redis://h/1?db=2"), "two databases"));
+    assert_non_null(strstr(where("redis://h?tls_ca=x"), "rediss://"));
+}
+
+static void without_a_host_it_is_this_one(void **state) {
+    (void)state;
+    char none[] = "", scheme[] = "redis";
+    hf_uri_host host = {.host = none};
+    hf_uri uri = {.scheme = scheme, .hosts = &host, .n_hosts = 1};
+    for (size_t i = 0; i < 2; i++) {
+        hf_error err;
+        hf_address *a = NULL;
+        assert_int_equal(hf__address_new(&a, &uri, i, &err), HF_OK);
+        assert_string_equal(a->where, "redis://127.0.0.1:6379/0");
+        hf__address_free(a);
+    }
+}
+
+static void a_socket_has_a_path(void **state) {
+    (void)state;
+    char none[] = "", scheme[] = "redis+unix";
+    hf_uri uri = {.scheme = scheme};
+    hf_error err;
+    hf_address *a = NULL;
+    assert_int_equal(hf__address_new(&a, &uri, 0, &err), HF_EURI);
+    uri.path = none;
+    assert_int_equal(hf__address_new(&a, &uri, 0, &err), HF_EURI);
+    assert_null(a);
+    hf__address_free(NULL);
+}
+
+/* A file that has the word in it, for us alone. */
+static void write_secret(char *path, size_t size) {
+    hf_test_fresh_path(path, size, "secret");
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("word\n", f);
+    fclose(f);
+    assert_int_equal(chmod(path, 0600), 0);
+}
+
+static void a_password_comes_from_where_the_address_says(void **state) {
+    (void)state;
+    char path[200];
+    write_secret(path, sizeof path);
+    const struct {
+        const char *before, *environment, *file, *password;
+    } cases[] = {
+        {"", NULL, NULL, NULL},        {"", "env", NULL, "env"},
+        {"joe@", NULL, NULL, ""},      {"joe@", "env", NULL, "env"},
+        {"joe@", "env", path, "word"}, {"joe:uri@", "env", path, "uri"},
+        {"", NULL, "/nowhere", "-"},
+    };
+    EACH(i, cases) {
+        char text[300];
+        const char *file = cases[i].file;
+        snprintf(text, sizeof text, "redis+unix://%s/s%s%s", cases[i].before,
+                 file ? "?password_file=" : "", file ? file : "");
+        if (cases[i].environment)
+            setenv("REDISCLI_AUTH", cases[i].environment, 1);
+        hf_uri *uri = parsed(text);
+        hf_address *a = NULL;
+        hf_error err;
+        int rc = hf__address_new(&a, uri, 0, &err);
+        unsetenv("REDISCLI_AUTH");
+        hf_uri_free(uri);
+        if (rc != HF_OK) {
+            assert_int_equal(rc, HF_EAUTH);
+            assert_string_equal(cases[i].password, "-");
+            continue;
+        }
+        if (cases[i].password)
+            assert_string_equal(a->password, cases[i].password);
+        else
+            assert_null(a->password);
+        hf__address_free(a);
+    }
+}
+
+/* The address, and that of another server like it. */
+static int make_both(const hf_uri *uri) {
+    hf_address *a = NULL, *b = NULL;
+    hf_error err;
+    int rc = hf__address_new(&a, uri, 0, &err);
+
+    if (rc == HF_OK)
+        rc = hf__address_at(&b, a, "other", 7, &err);
+    if (rc == HF_OK)
+        assert_int_equal(b->port, 7);
+    hf__address_free(a);
+    hf__address_free(b);
+    return rc;
+}
+
+static int make_sentinels(const hf_uri *uri) {
+    hf_sentinel_uri u;
+    hf_error err;
+    int rc = hf__sentinel_uri_read(&u, uri, &err);
+
+    hf__sentinel_uri_clear(&u);
+    return rc;
+}
+
+/* libc's asprintf can do without the second of its allocations. */
+static void bears_want(const char *text, int (*make)(const hf_uri *uri)) {
+    hf_uri *uri = parsed(text);
+
+    for (int n = 1;; n++) {
+        was_hit = false;
+        until_failure = n;
+        int rc = make(uri);
+        until_failure = 0;
+        if (!was_hit)
+            assert_int_equal(rc, HF_OK);
+        else if (rc != HF_OK || ours_alone)
+            assert_int_equal(rc, HF_ENO_MEMORY);
+        if (!was_hit)
+            break;
+    }
+    hf_uri_free(uri);
+}
+
+static void addresses_bear_the_want_of_memory(void **state) {
+    (void)state;
+    char path[200], text[400];
+    bears_want("redis://h", make_both);
+    bears_want("redis+unix://u:p@/run/r.sock", make_both);
+    bears_want("rediss://u:p@h:1/2?tls_ca=a&tls_cert=b&tls_key=c", make_both);
+    write_secret(path, sizeof path);
+    snprintf(text, sizeof text, "redis://u@h?password_file=%s", path);
+    bears_want(text, make_both);
+    bears_want("redis+sentinel://u:p@h/m/1?sentinel_user=x", make_sentinels);
+    bears_want("rediss+sentinel://h,i:1/m?tls_ca=a&sentinel_tls_ca=b",
+               make_sentinels);
+}
+
+/* ---- addresses of sentinels -------------------------------------------- */
 
 static void no_sentinel_is_shown_the_password_of_the_servers(void **state) {
     (void)state;
@@ -573,6 +754,76 @@ static void no_sentinel_is_shown_the_password_of_the_servers(void **state) {
     unsetenv("REDISCLI_AUTH");
 }
 
+static void sentinels_have_their_own_ways(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *where;
+        bool tls;
+        const char *ca;
+    } cases[] = {
+        {"redis+sentinel://h/m", "redis+sentinel://h:26379/m/0", false, NULL},
+        {"redis+sentinel://h/m/", "redis+sentinel://h:26379/m/0", false, NULL},
+        {"rediss+sentinel://u:p@h:1,[::1]/m.-_9/2?tls_ca=a",
+         "rediss+sentinel://u@h:1,[::1]:26379/m.-_9/2", true, "a"},
+        {"rediss+sentinel://h/m?tls_ca=a&sentinel_tls_ca=b",
+         "rediss+sentinel://h:26379/m/0", true, "b"},
+        {"rediss+sentinel://h/m?tls_ca=a&sentinel_tls=off",
+         "rediss+sentinel://h:26379/m/0", false, NULL},
+        {"redis+sentinel://h/m?sentinel_tls=on&sentinel_tls_ca=b",
+         "redis+sentinel://h:26379/m/0", true, "b"},
+    };
+    EACH(i, cases) {
+        hf_uri *uri = parsed(cases[i].text);
+        hf_sentinel_uri u;
+        hf_error err = {0, ""};
+        assert_int_equal(hf__sentinel_uri_read(&u, uri, &err), HF_OK);
+        assert_string_equal(u.where, cases[i].where);
+        assert_int_equal(u.servers->tls, uri->tls);
+        assert_int_equal(u.sentinels->tls, cases[i].tls);
+        if (cases[i].ca)
+            assert_string_equal(u.sentinels->rules.ca, cases[i].ca);
+        else
+            assert_null(u.sentinels->rules.ca);
+        hf__sentinel_uri_clear(&u);
+        hf_uri_free(uri);
+    }
+}
+
+static void odd_addresses_of_sentinels_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int code;
+    } cases[] = {
+        {"redis+sentinel://h/m%20n", HF_EURI},
+        {"redis+sentinel://h/m/x", HF_EURI},
+        {"redis+sentinel://h/m?sentinel_tls=maybe", HF_EURI},
+        {"redis+sentinel://h/m?sentinel_tls_ca=b", HF_EURI},
+        {"rediss+sentinel://h/m?sentinel_tls=off&sentinel_tls_server_name=b",
+         HF_EURI},
+        {"redis+sentinel://h/m?sentinel_password_file=/nowhere", HF_EAUTH},
+    };
+    EACH(i, cases) {
+        hf_uri *uri = parsed(cases[i].text);
+        hf_sentinel_uri u;
+        hf_error err;
+        assert_int_equal(hf__sentinel_uri_read(&u, uri, &err), cases[i].code);
+        assert_null(u.servers);
+        hf_uri_free(uri);
+    }
+}
+
+static void only_sentinels_have_parameters_of_sentinels(void **state) {
+    (void)state;
+    hf_error err;
+    hf_uri *uri = parsed("redis://h?db=1");
+    assert_int_equal(hf__sentinel_uri_refuse(uri, &err), HF_OK);
+    hf_uri_free(uri);
+    uri = parsed("redis://h?db=1&sentinel_user=u");
+    assert_int_equal(hf__sentinel_uri_refuse(uri, &err), HF_EURI);
+    hf_uri_free(uri);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_refusal_is_known_by_its_first_words),
     cmocka_unit_test(a_refusal_is_told_on_one_short_line),
@@ -596,6 +847,15 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_redirect_may_have_more_behind_it),
     cmocka_unit_test(a_redirect_without_a_host_needs_one_that_was_asked),
     cmocka_unit_test(a_map_bears_the_want_of_memory),
+    cmocka_unit_test(an_address_is_shown_in_full),
+    cmocka_unit_test(odd_databases_are_refused),
+    cmocka_unit_test(without_a_host_it_is_this_one),
+    cmocka_unit_test(a_socket_has_a_path),
+    cmocka_unit_test(a_password_comes_from_where_the_address_says),
+    cmocka_unit_test(addresses_bear_the_want_of_memory),
     cmocka_unit_test(no_sentinel_is_shown_the_password_of_the_servers),
+    cmocka_unit_test(sentinels_have_their_own_ways),
+    cmocka_unit_test(odd_addresses_of_sentinels_are_refused),
+    cmocka_unit_test(only_sentinels_have_parameters_of_sentinels),
 };
 HF_SUITE(tests)

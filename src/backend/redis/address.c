@@ -6,7 +6,6 @@
  * REDISCLI_AUTH, as redis-cli has it.  It is wiped when we are done. */
 #include "address.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +27,8 @@ static int set_db(hf_address *a, const char *text, hf_error *err) {
 
     if (!text || !*text)
         return HF_OK;
-    errno = 0;
     db = strtol(text, &end, 10);
-    if (*end || db < 0 || db > 1000000 || errno)
+    if (*end || db < 0 || db > 1000000) /* as is what overflowed */
         return hf__fail(err, HF_EURI,
                         "the database \"%s\" is not a number: write "
                         "redis://host:port/0",

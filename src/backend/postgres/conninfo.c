@@ -9,7 +9,7 @@
 
 #include "../../err.h"
 
-enum { HOSTS_MAX = 32, OPTIONS_MAX = 80 };
+enum { HOSTS_MAX = 32 };
 
 struct hf_conninfo {
     PQconninfoOption *options; /* of libpq; val is NULL where none was given */
@@ -36,47 +36,38 @@ const char *const hf__postgres_params[] = {
 /* ---- reading ----------------------------------------------------------- */
 
 /* The address under the one scheme that every libpq knows, and without the
- * parameters that are ours. */
+ * parameters that are ours.  NULL: out of memory. */
 static char *for_libpq(const hf_uri *uri) {
+    static const char scheme[] = "postgresql";
     const char *colon = strstr(uri->text, "://"), *at;
-    bool any = false;
-    char *text = NULL;
-    size_t size;
-    FILE *f;
+    char *text, *to, before = '?';
 
     if (!colon) /* key = value */
         return strdup(uri->text);
-    f = open_memstream(&text, &size);
-    if (!f)
+    text = malloc(sizeof scheme + strlen(colon));
+    if (!text)
         return NULL;
     at = colon + strcspn(colon, "?");
-    fprintf(f, "postgresql%.*s", (int)(at - colon), colon);
+    to = mempcpy(stpcpy(text, scheme), colon, (size_t)(at - colon));
     while (*at) {
         size_t n = strcspn(++at, "&");
 
         if (n && strncmp(at, "hf_", 3) != 0) {
-            fprintf(f, "%c%.*s", any ? '&' : '?', (int)n, at);
-            any = true;
+            *to++ = before;
+            to = mempcpy(to, at, n);
+            before = '&';
         }
         at += n;
     }
-    if (fclose(f) == 0)
-        return text;
-    free(text);
-    return NULL;
-}
-
-static PQconninfoOption *option(const hf_conninfo *info, const char *key) {
-    for (PQconninfoOption *o = info->options; o->keyword; o++)
-        if (strcmp(o->keyword, key) == 0)
-            return o;
-    return NULL;
+    *to = '\0';
+    return text;
 }
 
 const char *hf__pg_conninfo_get(const hf_conninfo *info, const char *key) {
-    const PQconninfoOption *o = option(info, key);
-
-    return o && o->val && *o->val ? o->val : NULL;
+    for (const PQconninfoOption *o = info->options; o->keyword; o++)
+        if (strcmp(o->keyword, key) == 0)
+            return o->val && *o->val ? o->val : NULL;
+    return NULL;
 }
 
 static int count(const char *list) {
@@ -144,13 +135,13 @@ int hf__pg_conninfo_beside(hf_conninfo **ret, const hf_conninfo *base,
 
     if (rc != HF_OK)
         return rc;
-    for (const PQconninfoOption *o = base->options; o->keyword; o++) {
-        PQconninfoOption *mine = option(info, o->keyword);
+    for (PQconninfoOption *o = info->options; o->keyword; o++) {
+        const char *val = hf__pg_conninfo_get(base, o->keyword);
 
-        if (!mine || mine->val || !o->val || says_where(o->keyword))
+        if (o->val || !val || says_where(o->keyword))
             continue;
-        mine->val = strdup(o->val);
-        if (!mine->val) {
+        o->val = strdup(val);
+        if (!o->val) {
             hf__pg_conninfo_free(info);
             return hf__fail_plain(err, HF_ENO_MEMORY);
         }
@@ -188,69 +179,90 @@ static bool nth(char *buf, size_t size, const char *list, int i) {
     return true;
 }
 
-PGconn *hf__pg_conninfo_start(const hf_conninfo *info, int i) {
-    const char *keys[OPTIONS_MAX], *values[OPTIONS_MAX];
+typedef struct one_host {
     char host[1025], addr[64], port[16];
-    int n = 0;
+} one_host;
 
-    for (const PQconninfoOption *o = info->options;
-         o->keyword && n < OPTIONS_MAX - 2; o++) {
-        const char *value = o->val;
+/* What libpq is told of an option for the i-th host; NULL: nothing. */
+static const char *told(one_host *h, const PQconninfoOption *o, int i) {
+    if (strcmp(o->keyword, "host") == 0)
+        return nth(h->host, sizeof h->host, o->val, i) ? h->host : NULL;
+    if (strcmp(o->keyword, "hostaddr") == 0)
+        return nth(h->addr, sizeof h->addr, o->val, i) ? h->addr : NULL;
+    if (strcmp(o->keyword, "port") == 0)
+        return nth(h->port, sizeof h->port, o->val, i) ? h->port : NULL;
+    if (strcmp(o->keyword, "fallback_application_name") == 0 && !o->val)
+        return "holdfast";
+    return o->val;
+}
 
-        if (strcmp(o->keyword, "host") == 0)
-            value = nth(host, sizeof host, value, i) ? host : NULL;
-        else if (strcmp(o->keyword, "hostaddr") == 0)
-            value = nth(addr, sizeof addr, value, i) ? addr : NULL;
-        else if (strcmp(o->keyword, "port") == 0)
-            value = nth(port, sizeof port, value, i) ? port : NULL;
-        else if (strcmp(o->keyword, "fallback_application_name") == 0 && !value)
-            value = "holdfast";
-        if (!value)
-            continue;
-        keys[n] = o->keyword;
-        values[n++] = value;
+PGconn *hf__pg_conninfo_start(const hf_conninfo *info, int i) {
+    const char **keys, **values;
+    size_t most = 1, n = 0;
+    one_host host;
+    PGconn *conn;
+
+    for (const PQconninfoOption *o = info->options; o->keyword; o++)
+        most++;
+    keys = calloc(2 * most, sizeof *keys);
+    if (!keys)
+        return NULL;
+    values = keys + most;
+    for (const PQconninfoOption *o = info->options; o->keyword; o++) {
+        values[n] = told(&host, o, i);
+        if (values[n])
+            keys[n++] = o->keyword;
     }
-    keys[n] = values[n] = NULL;
-    return PQconnectStartParams(keys, values, 0);
+    conn = PQconnectStartParams(keys, values, 0);
+    free(keys);
+    return conn;
 }
 
 /* ---- for the eye ------------------------------------------------------- */
 
-static void write_hosts(FILE *f, const hf_conninfo *info, const PGconn *conn) {
-    const char *hosts = hf__pg_conninfo_get(info, "host");
-    const char *ports = hf__pg_conninfo_get(info, "port");
-    const char *known = PQhost(conn);
-    char host[1025], port[16];
+static bool is_local(const char *host) {
+    return *host == '/' || *host == '@';
+}
 
-    if (!hosts)
-        hosts = known ? known : "";
-    if (*hosts == '/' || *hosts == '@')
-        return;
-    for (int i = 0; i < count(hosts); i++) {
+/* "host:port,[host]:port", of each host its part of the list, four characters
+ * and a port.  NULL: out of memory. */
+static char *shown_hosts(const char *hosts, const char *ports,
+                         const char *usual_port) {
+    enum { PORT_SIZE = 16 };
+    int n = count(hosts);
+    char *text = calloc(1, strlen(hosts) + (size_t)n * (PORT_SIZE + 4) + 1);
+    char host[1025], port[PORT_SIZE], *to = text;
+
+    if (!text)
+        return NULL;
+    for (int i = 0; i < n; i++) {
         nth(host, sizeof host, hosts, i);
-        if (!nth(port, sizeof port, ports, i) || !*port)
-            snprintf(port, sizeof port, "%s", ports ? "" : PQport(conn));
-        fprintf(f, strchr(host, ':') ? "%s[%s]" : "%s%s", i ? "," : "", host);
-        if (*port)
-            fprintf(f, ":%s", port);
+        if (!nth(port, sizeof port, ports, i))
+            snprintf(port, sizeof port, "%s", usual_port);
+        to += sprintf(to, strchr(host, ':') ? "%s[%s]" : "%s%s", i ? "," : "",
+                      host);
+        to += sprintf(to, "%s%s", *port ? ":" : "", port);
     }
+    return text;
 }
 
 char *hf__pg_conninfo_where(const hf_conninfo *info, const PGconn *conn) {
-    const char *host = PQhost(conn);
-    char *text = NULL;
-    size_t size;
-    FILE *f = open_memstream(&text, &size);
+    const char *hosts = hf__pg_conninfo_get(info, "host");
+    const char *ports = hf__pg_conninfo_get(info, "port");
+    const char *host = PQhost(conn) ? PQhost(conn) : "", *port = PQport(conn);
+    char *shown, *text;
+    int n;
 
-    if (!f)
+    if (!hosts)
+        hosts = host;
+    shown = is_local(hosts) ? strdup("") : shown_hosts(hosts, ports, port);
+    if (!shown)
         return NULL;
-    fprintf(f, "postgresql://%s@", PQuser(conn));
-    write_hosts(f, info, conn);
-    fprintf(f, "/%s", PQdb(conn));
-    if (host && (*host == '/' || *host == '@'))
-        fprintf(f, "?host=%s&port=%s", host, PQport(conn));
-    if (fclose(f) == 0)
-        return text;
-    free(text);
-    return NULL;
+    n = is_local(host) ?
+            asprintf(&text, "postgresql://%s@%s/%s?host=%s&port=%s",
+                     PQuser(conn), shown, PQdb(conn), host, port) :
+            asprintf(&text, "postgresql://%s@%s/%s", PQuser(conn), shown,
+                     PQdb(conn));
+    free(shown);
+    return n < 0 ? NULL : text;
 }

@@ -14,6 +14,7 @@
 #include "backend/etcd/keys.h"
 #include "backend/etcd/wire.h"
 #include "backend/line/note.h"
+#include "backend/postgres/conninfo.h"
 
 #define EACH(i, of) for (size_t i = 0; i < sizeof(of) / sizeof *(of); i++)
 
@@ -251,6 +252,239 @@ static void a_note_can_say_anything(void **state) {
 
 /* ---- PostgreSQL's addresses -------------------------------------------- */
 
+/* What libpq would know of a connection, and what it was told: nothing is
+ * connected to. */
+static struct {
+    const char *host, *port;
+    char heard[4096];
+} libpq;
+
+char *PQhost(const PGconn *conn) {
+    (void)conn;
+    return (char *)(uintptr_t)libpq.host;
+}
+
+char *PQport(const PGconn *conn) {
+    (void)conn;
+    return (char *)(uintptr_t)libpq.port;
+}
+
+char *PQuser(const PGconn *conn) {
+    (void)conn;
+    return (char *)(uintptr_t) "me";
+}
+
+char *PQdb(const PGconn *conn) {
+    (void)conn;
+    return (char *)(uintptr_t) "db";
+}
+
+PGconn *PQconnectStartParams(const char *const *keys, const char *const *values,
+                             int expand) {
+    char *to = libpq.heard;
+    assert_int_equal(expand, 0);
+    *to = '\0';
+    for (size_t i = 0; keys[i] != NULL; i++)
+        to += sprintf(to, "%s=%s ", keys[i], values[i]);
+    return (PGconn *)&libpq;
+}
+
+static int conninfo_of(hf_conninfo **ret, const char *text, hf_error *err) {
+    hf_uri uri = {.text = (char *)(uintptr_t)text};
+    return hf__pg_conninfo_of(ret, &uri, err);
+}
+
+static hf_conninfo *conninfo(const char *text) {
+    hf_conninfo *info = NULL;
+    hf_error err = {0, ""};
+    assert_int_equal(conninfo_of(&info, text, &err), HF_OK);
+    return info;
+}
+
+static bool was_told(const char *what) {
+    return strstr(libpq.heard, what) != NULL;
+}
+
+static void libpq_is_told_of_one_host(void **state) {
+    (void)state;
+    hf_conninfo *info = conninfo("host=a,b,c port=1,2 hostaddr=::1 user=''");
+    assert_int_equal(hf__pg_conninfo_hosts(info), 3);
+    assert_non_null(hf__pg_conninfo_start(info, 1));
+    assert_true(was_told("host=b ") && was_told("port=2 "));
+    assert_true(was_told("hostaddr=::1 "));
+    assert_true(was_told("fallback_application_name=holdfast "));
+    assert_non_null(hf__pg_conninfo_start(info, 2));
+    assert_true(was_told("host=c ") && was_told("port= "));
+    assert_null(hf__pg_conninfo_get(info, "user"));
+    assert_null(hf__pg_conninfo_get(info, "no such option"));
+    hf__pg_conninfo_free(info);
+    info = conninfo("hostaddr=::1,::2 fallback_application_name=x");
+    assert_int_equal(hf__pg_conninfo_hosts(info), 2);
+    assert_non_null(hf__pg_conninfo_start(info, 1));
+    assert_true(was_told("hostaddr=::2 ") && !was_told("host="));
+    assert_true(was_told("fallback_application_name=x "));
+    hf__pg_conninfo_free(info);
+    hf__pg_conninfo_free(NULL);
+}
+
+static void parameters_of_ours_are_kept_from_libpq(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *dbname, *timeout;
+    } rows[] = {
+        {"postgres://h/d?hf_lease=1&&connect_timeout=5&hf_x=1", "d", "5"},
+        {"postgresql://h/e?connect_timeout=6&user=u", "e", "6"},
+        {"postgresql://h/f", "f", NULL},
+        {"postgresql://h/g?", "g", NULL},
+        {"postgresql://h?hf_schema=s", NULL, NULL},
+    };
+    EACH(i, rows) {
+        hf_conninfo *info = conninfo(rows[i].text);
+        const char *dbname = hf__pg_conninfo_get(info, "dbname");
+        const char *timeout = hf__pg_conninfo_get(info, "connect_timeout");
+        assert_true((dbname == NULL) == (rows[i].dbname == NULL));
+        assert_true((timeout == NULL) == (rows[i].timeout == NULL));
+        if (dbname != NULL)
+            assert_string_equal(dbname, rows[i].dbname);
+        if (timeout != NULL)
+            assert_string_equal(timeout, rows[i].timeout);
+        hf__pg_conninfo_free(info);
+    }
+}
+
+static void an_address_that_libpq_refuses_is_not_repeated(void **state) {
+    (void)state;
+    static const char *const bad[] = {"host=a password='secret",
+                                      "postgresql://u:secret@h?no_such=1"};
+    EACH(i, bad) {
+        hf_conninfo *info = NULL;
+        hf_error err = {0, ""};
+        assert_int_equal(conninfo_of(&info, bad[i], &err), HF_EURI);
+        assert_null(info);
+        assert_null(strstr(err.text, "secret"));
+    }
+}
+
+#define BASE                                                                   \
+    "host=a hostaddr=::1 port=1 service=s target_session_attrs=any user=u "    \
+    "password=p dbname=d"
+
+static void who_listens_elsewhere_is_the_same_one(void **state) {
+    (void)state;
+    hf_conninfo *base = conninfo(BASE), *ear = NULL;
+    hf_error err = {0, ""};
+    assert_int_equal(
+        hf__pg_conninfo_beside(&ear, base, "host=b dbname=e", &err), HF_OK);
+    assert_string_equal(hf__pg_conninfo_get(ear, "host"), "b");
+    assert_string_equal(hf__pg_conninfo_get(ear, "dbname"), "e");
+    assert_string_equal(hf__pg_conninfo_get(ear, "user"), "u");
+    assert_string_equal(hf__pg_conninfo_get(ear, "password"), "p");
+    assert_null(hf__pg_conninfo_get(ear, "hostaddr"));
+    assert_null(hf__pg_conninfo_get(ear, "port"));
+    assert_null(hf__pg_conninfo_get(ear, "service"));
+    assert_null(hf__pg_conninfo_get(ear, "target_session_attrs"));
+    hf__pg_conninfo_free(ear);
+    assert_int_equal(hf__pg_conninfo_beside(&ear, base, "port=6", &err), HF_OK);
+    assert_null(hf__pg_conninfo_get(ear, "host"));
+    hf__pg_conninfo_free(ear);
+    ear = NULL;
+    assert_int_equal(hf__pg_conninfo_beside(&ear, base, "host='", &err),
+                     HF_EURI);
+    assert_null(ear);
+    hf__pg_conninfo_free(base);
+}
+
+static void is_shown(const char *text, const char *host, const char *port,
+                     const char *expected) {
+    hf_conninfo *info = conninfo(text);
+    libpq.host = host;
+    libpq.port = port;
+    char *where = hf__pg_conninfo_where(info, NULL);
+    assert_non_null(where);
+    assert_string_equal(where, expected);
+    free(where);
+    hf__pg_conninfo_free(info);
+}
+
+static void a_database_is_shown_with_its_hosts(void **state) {
+    (void)state;
+    is_shown("host=a,::1 port=1,2", "a", "1", "postgresql://me@a:1,[::1]:2/db");
+    is_shown("host=a,b", "b", "5", "postgresql://me@a:5,b:5/db");
+    is_shown("host=a,b,c port=1,", "b", "5", "postgresql://me@a:1,b,c/db");
+    is_shown("user=x", "h", "5", "postgresql://me@h:5/db");
+    is_shown("user=x", NULL, "", "postgresql://me@/db");
+    is_shown("user=x", "/run", "5", "postgresql://me@/db?host=/run&port=5");
+    is_shown("host=@x", "@x", "5", "postgresql://me@/db?host=@x&port=5");
+}
+
+/* What libpq makes of its own want of memory is its affair. */
+static void assert_fair(int rc) {
+    if (ours_alone || rc != HF_EURI)
+        assert_int_equal(rc, HF_ENO_MEMORY);
+}
+
+static void libpq_s_address_bears_the_want_of_memory(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        BASE, "postgresql://u:p@a,b/d?hf_lease=1&connect_timeout=5"};
+    EACH(i, texts) {
+        for (int n = 1;; n++) {
+            hf_conninfo *info = NULL;
+            hf_error err = {0, ""};
+            was_hit = false;
+            until_failure = n;
+            int rc = conninfo_of(&info, texts[i], &err);
+            until_failure = 0;
+            assert_true((rc == HF_OK) == (info != NULL));
+            hf__pg_conninfo_free(info);
+            if (!was_hit)
+                break;
+            assert_fair(rc);
+        }
+    }
+    hf_conninfo *base = conninfo(BASE);
+    for (int n = 1;; n++) {
+        hf_conninfo *ear = NULL;
+        hf_error err = {0, ""};
+        was_hit = false;
+        until_failure = n;
+        int rc = hf__pg_conninfo_beside(&ear, base, "host=b", &err);
+        until_failure = 0;
+        assert_true((rc == HF_OK) == (ear != NULL));
+        hf__pg_conninfo_free(ear);
+        if (!was_hit)
+            break;
+        assert_fair(rc);
+    }
+    hf__pg_conninfo_free(base);
+}
+
+static void a_connection_and_its_name_bear_the_want_of_memory(void **state) {
+    (void)state;
+    hf_conninfo *info = conninfo("host=a,b");
+    libpq.host = "a";
+    libpq.port = "5";
+    for (int n = 1;; n++) {
+        was_hit = false;
+        until_failure = n;
+        char *where = hf__pg_conninfo_where(info, NULL);
+        until_failure = 0;
+        /* The C library may do with the room that it has. */
+        assert_true(where != NULL || was_hit);
+        if (where != NULL)
+            assert_string_equal(where, "postgresql://me@a:5,b:5/db");
+        free(where);
+        if (!was_hit)
+            break;
+    }
+    was_hit = false;
+    until_failure = 1;
+    PGconn *conn = hf__pg_conninfo_start(info, 0);
+    until_failure = 0;
+    assert_true((conn == NULL) == was_hit);
+    hf__pg_conninfo_free(info);
+}
+
 /* No store is asked: the address is refused before. */
 static void too_many_hosts_are_refused(void **state) {
     (void)state;
@@ -280,6 +514,13 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_note_is_read_as_far_as_it_goes),
     cmocka_unit_test(a_field_of_a_note_is_cut_to_its_room),
     cmocka_unit_test(a_note_can_say_anything),
+    cmocka_unit_test(libpq_is_told_of_one_host),
+    cmocka_unit_test(parameters_of_ours_are_kept_from_libpq),
+    cmocka_unit_test(an_address_that_libpq_refuses_is_not_repeated),
+    cmocka_unit_test(who_listens_elsewhere_is_the_same_one),
+    cmocka_unit_test(a_database_is_shown_with_its_hosts),
+    cmocka_unit_test(libpq_s_address_bears_the_want_of_memory),
+    cmocka_unit_test(a_connection_and_its_name_bear_the_want_of_memory),
     cmocka_unit_test(too_many_hosts_are_refused),
 };
 HF_SUITE(tests)

@@ -37,7 +37,7 @@ static int password_of(hf_maria_address *at, const hf_uri *uri, hf_error *err) {
 static bool name_it(hf_maria_address *at) {
     const char *database = at->database ? at->database : "";
     const char *scheme = at->secure ? "mariadbs" : "mariadb";
-    bool v6 = at->host && strchr(at->host, ':');
+    bool v6 = strchr(at->host, ':') != NULL;
     int n = at->socket ?
                 asprintf(&at->where, "%s:///%s?socket=%s", scheme, database,
                          at->socket) :
@@ -56,23 +56,21 @@ static int check_tls(const hf_maria_address *at, hf_error *err) {
     return HF_OK;
 }
 
+/* Only with a socket there may be no host; what there is is not empty. */
 int hf__maria_address_read(hf_maria_address *at, const hf_uri *uri,
                            hf_error *err) {
-    const hf_uri_host *first = uri->n_hosts > 0 ? &uri->hosts[0] : NULL;
-    const char *host = first && first->host ? first->host : "";
+    static const hf_uri_host local = {.host = "127.0.0.1"};
+    const hf_uri_host *host = uri->n_hosts > 0 ? &uri->hosts[0] : &local;
     int rc;
 
-    *at = (hf_maria_address){.port = first && first->port ? first->port :
-                                                            DEFAULT_PORT,
+    *at = (hf_maria_address){.port = host->port ? host->port : DEFAULT_PORT,
                              .secure = uri->tls};
     rc = hf__tls_rules_read(&at->tls, uri, "mariadbs://", err);
     if (rc == HF_OK &&
-        (!copy(&at->host, *host != '\0' ? host : "127.0.0.1") ||
-         !copy(&at->socket, socket_of(uri)) || !copy(&at->user, uri->user) ||
+        (!copy(&at->host, host->host) || !copy(&at->socket, socket_of(uri)) ||
+         !copy(&at->user, uri->user) ||
          !copy(&at->option_file, hf_uri_get(uri, "option_file")) ||
-         !copy(&at->database,
-               uri->path && *uri->path != '\0' ? uri->path : NULL) ||
-         !name_it(at)))
+         !copy(&at->database, uri->path) || !name_it(at)))
         rc = hf__fail_plain(err, HF_ENO_MEMORY);
     if (rc == HF_OK)
         rc = check_tls(at, err);

@@ -4,16 +4,20 @@
  * addresses of etcd, PostgreSQL and MariaDB, which the other tests and the
  * corpus of the fuzzer leave out; among them the want of memory at every step.
  * tools/coverage.sh says which there are. */
+#include "support/dir.h"
 #include "support/suite.h"
 #include "support/want.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backend/etcd/keys.h"
 #include "backend/etcd/wire.h"
 #include "backend/line/note.h"
+#include "backend/mariadb/address.h"
 #include "backend/postgres/conninfo.h"
 
 #define EACH(i, of) for (size_t i = 0; i < sizeof(of) / sizeof *(of); i++)
@@ -502,6 +506,96 @@ static void too_many_hosts_are_refused(void **state) {
     assert_non_null(strstr(err.text, "more than 32 hosts"));
 }
 
+/* ---- MariaDB's addresses ----------------------------------------------- */
+
+static int maria_address(hf_maria_address *at, const char *text) {
+    hf_uri *uri = NULL;
+    hf_error err = {0, ""};
+    assert_int_equal(hf_uri_parse(&uri, text, &err), HF_OK);
+    int rc = hf__maria_address_read(at, uri, &err);
+    hf_uri_free(uri);
+    return rc;
+}
+
+static void a_server_is_where_its_address_says(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *where, *password;
+    } rows[] = {
+        {"mariadb://h", "mariadb://h:3306/", NULL},
+        {"mariadb://h/", "mariadb://h:3306/", NULL},
+        {"mariadb://u:p@h:5/d", "mariadb://h:5/d", "p"},
+        {"mariadb://u:p@h/d?password_file=/none", "mariadb://h:3306/d", "p"},
+        {"mariadbs://[::1]/d", "mariadbs://[::1]:3306/d", NULL},
+        {"mariadb:///d?socket=/run/s", "mariadb:///d?socket=/run/s", NULL},
+        {"mariadb://h?unix_socket=/s", "mariadb:///?socket=/s", NULL},
+    };
+    EACH(i, rows) {
+        hf_maria_address at;
+        assert_int_equal(maria_address(&at, rows[i].text), HF_OK);
+        assert_string_equal(at.where, rows[i].where);
+        assert_true((at.password == NULL) == (rows[i].password == NULL));
+        if (at.password != NULL)
+            assert_string_equal(at.password, rows[i].password);
+        hf__maria_address_clear(&at);
+    }
+}
+
+static void a_server_s_password_may_be_in_a_file(void **state) {
+    (void)state;
+    hf_maria_address at;
+    char path[200], text[300];
+    hf_test_fresh_path(path, sizeof path, "password");
+    snprintf(text, sizeof text, "mariadb://u@h?password_file=%s", path);
+    assert_int_equal(maria_address(&at, text), HF_EAUTH);
+    hf__maria_address_clear(&at);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0 && write(fd, "secret\n", 7) == 7);
+    close(fd);
+    assert_int_equal(maria_address(&at, text), HF_OK);
+    assert_string_equal(at.password, "secret");
+    assert_null(strstr(at.where, "secret"));
+    hf__maria_address_clear(&at);
+}
+
+static void tls_is_for_the_network(void **state) {
+    (void)state;
+    static const char *const bad[] = {"mariadbs:///d?socket=/s",
+                                      "mariadbs://h?tls_verify=no",
+                                      "mariadb://h?tls_ca=/ca"};
+    EACH(i, bad) {
+        hf_maria_address at;
+        assert_int_equal(maria_address(&at, bad[i]), HF_EURI);
+        hf__maria_address_clear(&at);
+    }
+}
+
+static void a_server_s_address_bears_the_want_of_memory(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "mariadb://u:p@h/d?socket=/s&option_file=/o",
+        "mariadbs://u:p@h/d?tls_ca=/a&tls_cert=/b&tls_key=/c"};
+    EACH(i, texts) {
+        hf_uri *uri = NULL;
+        hf_error err = {0, ""};
+        assert_int_equal(hf_uri_parse(&uri, texts[i], &err), HF_OK);
+        for (int n = 1;; n++) {
+            hf_maria_address at;
+            was_hit = false;
+            until_failure = n;
+            int rc = hf__maria_address_read(&at, uri, &err);
+            until_failure = 0;
+            hf__maria_address_clear(&at);
+            /* The C library may do with the room that it has. */
+            if (rc != HF_OK)
+                assert_int_equal(rc, HF_ENO_MEMORY);
+            if (!was_hit)
+                break;
+        }
+        hf_uri_free(uri);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bytes_are_equal_when_all_of_them_are),
     cmocka_unit_test(a_message_remembers_that_memory_was_short),
@@ -522,5 +616,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(libpq_s_address_bears_the_want_of_memory),
     cmocka_unit_test(a_connection_and_its_name_bear_the_want_of_memory),
     cmocka_unit_test(too_many_hosts_are_refused),
+    cmocka_unit_test(a_server_is_where_its_address_says),
+    cmocka_unit_test(a_server_s_password_may_be_in_a_file),
+    cmocka_unit_test(tls_is_for_the_network),
+    cmocka_unit_test(a_server_s_address_bears_the_want_of_memory),
 };
 HF_SUITE(tests)

@@ -463,6 +463,32 @@ static void libpq_s_address_bears_the_want_of_memory(void **state) {
     hf__pg_conninfo_free(base);
 }
 
+static void a_long_address_is_read_whole_or_not_at_all(void **state) {
+    (void)state;
+    char text[20000] = "postgresql://h/d?application_name=";
+    size_t n = strlen(text);
+    memset(text + n, 'x', sizeof text - n);
+    strcpy(text + sizeof text - 8, "&user=u");
+    for (int k = 1;; k++) {
+        hf_conninfo *info = NULL;
+        hf_error err = {0, ""};
+        was_hit = false;
+        until_failure = k;
+        int rc = conninfo_of(&info, text, &err);
+        until_failure = 0;
+        if (rc == HF_OK) {
+            const char *name = hf__pg_conninfo_get(info, "application_name");
+            assert_non_null(name);
+            assert_int_equal(strlen(name), sizeof text - 8 - n);
+            assert_string_equal(hf__pg_conninfo_get(info, "user"), "u");
+        }
+        hf__pg_conninfo_free(info);
+        if (!was_hit)
+            break;
+        assert_fair(rc);
+    }
+}
+
 static void a_connection_and_its_name_bear_the_want_of_memory(void **state) {
     (void)state;
     hf_conninfo *info = conninfo("host=a,b");
@@ -614,6 +640,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(who_listens_elsewhere_is_the_same_one),
     cmocka_unit_test(a_database_is_shown_with_its_hosts),
     cmocka_unit_test(libpq_s_address_bears_the_want_of_memory),
+    cmocka_unit_test(a_long_address_is_read_whole_or_not_at_all),
     cmocka_unit_test(a_connection_and_its_name_bear_the_want_of_memory),
     cmocka_unit_test(too_many_hosts_are_refused),
     cmocka_unit_test(a_server_is_where_its_address_says),

@@ -124,12 +124,26 @@ hf_test_quorum *hf_test_quorum_launch(const hf_test_brand *brand,
     return q;
 }
 
+/* What it said last: its folder is gone when the test has ended. */
+static void show_log(const hf_test_member *m) {
+    char path[200], last[2000];
+    snprintf(path, sizeof path, "%.190s/log", m->dir);
+    FILE *f = fopen(path, "re");
+    if (f == NULL)
+        return;
+    if (fseek(f, -(long)sizeof last, SEEK_END) != 0)
+        rewind(f);
+    fwrite(last, 1, fread(last, 1, sizeof last, f), stderr);
+    fclose(f);
+}
+
 static void await_member(const hf_test_quorum *q, int i) {
     int64_t by = hf_test_now_ms() + UP_MS;
     while (hf_test_quorum_role(q, i) == HF_TEST_AWAY) {
-        if (hf_test_now_ms() > by)
-            fail_msg("%s does not serve: see %s/log", q->brand->name,
-                     q->members[i].dir);
+        if (hf_test_now_ms() > by) {
+            show_log(&q->members[i]);
+            fail_msg("server %d of %s does not serve", i, q->brand->name);
+        }
         hf_test_breathe();
     }
 }

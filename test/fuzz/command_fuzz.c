@@ -43,7 +43,8 @@ _Noreturn void __wrap_exit(int status) {
 
 static char *config; /* of the user; NULL: there is none */
 
-FILE *__wrap_fopen(const char *path, const char *mode);
+/* Visible, because a sanitizer's library asks for fopen, too. */
+HF_API FILE *__wrap_fopen(const char *path, const char *mode);
 FILE *__real_fopen(const char *path, const char *mode);
 
 /* The host has none, and an empty one cannot be had from memory. */

@@ -4,6 +4,7 @@
 #include "guarded.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -37,16 +38,21 @@ void hf_test_guarded_unmap(hf_test_guarded *g) {
 }
 
 /* Said aloud, because nothing forgives it: see tools/lane.sh. */
-static void broken(atomic_int *count, const char *what) {
+static void broken(atomic_int *count, const char *what, uint64_t token,
+                   uint64_t last) {
     atomic_fetch_add(count, 1);
-    fprintf(stderr, "UNSAFE: %s\n", what);
+    fprintf(stderr, "UNSAFE: %s (token %" PRIx64 ", last %" PRIx64 ")\n", what,
+            token, last);
 }
 
 void hf_test_guarded_visit(hf_test_guarded *g, uint64_t token) {
-    if (atomic_fetch_add(&g->inside, 1) != 0)
-        broken(&g->overlaps, "somebody else was inside");
-    if (token != 0 && token <= atomic_exchange(&g->last_token, token))
-        broken(&g->disorders, "a token was not above the last one");
+    int others = atomic_fetch_add(&g->inside, 1);
+    uint64_t last = token != 0 ? atomic_exchange(&g->last_token, token) : 0;
+    if (others != 0)
+        broken(&g->overlaps, "somebody else was inside", token, last);
+    if (token != 0 && token <= last)
+        broken(&g->disorders, "a token was not above the last one", token,
+               last);
     unsigned long long seen = atomic_load(&g->counter);
     sched_yield();
     atomic_store(&g->counter, seen + 1);

@@ -16,6 +16,7 @@ int status_of(int code) {
     switch ((enum hf_result)code) {
     case HF_ETIMEOUT:
     case HF_ECANCELLED:
+    case HF_EDEADLOCK:
         return EXIT_BUSY;
     case HF_EREPLICAS:
     case HF_EMINORITY:

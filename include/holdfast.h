@@ -87,7 +87,8 @@ typedef struct hf_guard hf_guard;
     X(22, CANNOT, MISUSE, "this store cannot do that")                         \
     X(23, FORKED, MISUSE, "the client belongs to the parent process")          \
     X(24, REPLICAS, NOT_DONE, "too few replicas confirmed it")                 \
-    X(25, MINORITY, NOT_DONE, "no majority of the servers granted it")
+    X(25, MINORITY, NOT_DONE, "no majority of the servers granted it")         \
+    X(26, DEADLOCK, NOT_DONE, "who holds it waits, in the end, for the caller")
 
 enum hf_result {
 #define HF_X(number, name, class_, text) HF_E##name = -(number),
@@ -159,6 +160,8 @@ typedef struct hf_options {
     const char *program; /* shown as our program              (its name)   */
     hf_event_fn *on_event;
     void *event_arg;
+    bool hidden; /* keeps no record of what it holds and waits for: others see
+                    less, and deadlocks it is part of are not found        */
 } hf_options;
 
 #define HF_OPTIONS_INIT                                                        \
@@ -208,8 +211,10 @@ enum hf_lock_flag {
     HF_NO_REENTRY = 4,    /* an owner who asks again is told HF_EUSAGE     */
     HF_WRITERS_FIRST = 8, /* READ: stay out while a writer waits; WRITE: be
                              such a writer                                 */
-    HF_NO_COHORT = 16     /* give it back to the store each time, never
+    HF_NO_COHORT = 16,    /* give it back to the store each time, never
                              straight to the next thread of this process   */
+    HF_DEADLOCK = 32      /* a wait that could never end does, with
+                             HF_EDEADLOCK: see hf_deadlocks                */
 };
 
 typedef struct hf_lock_options {
@@ -563,6 +568,9 @@ typedef struct hf_place {
     int64_t pid;   /* 0: unknown                                           */
     int64_t count; /* semaphore: free permits; latch: what is left         */
     int permits;   /* PERMIT: how many it holds or waits for; else 0       */
+    const char *client; /* whose record tells of it; "": nobody's          */
+    bool lost;          /* it held, lost it, and has not released it yet;
+                           `holds` is false                                */
 } hf_place;
 
 typedef void hf_place_fn(void *arg, const hf_place *place);
@@ -571,6 +579,44 @@ typedef void hf_place_fn(void *arg, const hf_place *place);
  * order; of every name when NULL. */
 HF_API int hf_list(hf_client *client, const char *name, hf_place_fn *fn,
                    void *arg, hf_error *err);
+
+/* Every client keeps a record of what it holds and waits for in its store,
+ * renewed about once a second while it changes: so others see those who wait
+ * where the store keeps no line, and whether a wait can ever end. */
+typedef struct hf_presence {
+    const char *client; /* its number, a UUID                              */
+    const char *host, *program, *user, *why;
+    int64_t pid;
+    size_t holds, waits; /* how many                                       */
+    int64_t waits_ms;    /* the longest of its waits; -1: none             */
+} hf_presence;
+
+typedef void hf_presence_fn(void *arg, const hf_presence *client);
+
+/* Tells `fn` of every client of the store that is known.  HF_ECANNOT: the
+ * store keeps no records. */
+HF_API int hf_clients(hf_client *client, hf_presence_fn *fn, void *arg,
+                      hf_error *err);
+
+/* One of several who wait in a circle: it wants what the next one holds, and
+ * the last one what the first one does.  Strings are lent for the call. */
+typedef struct hf_stuck {
+    const char *wants, *kind;
+    const char *client, *host, *program, *user, *why;
+    int64_t pid;
+    uint64_t thread;  /* of its process, as that counts them; several threads
+                         may be stuck, each in its circle                  */
+    int64_t since_ms; /* waits for so long                                 */
+    bool asked;       /* by HF_DEADLOCK: one of these will give way        */
+} hf_stuck;
+
+typedef void hf_deadlock_fn(void *arg, const hf_stuck *circle, size_t n);
+
+/* Tells `fn` of every circle of claims that wait for each other, over all
+ * processes that use the store.  Within about two seconds after the last of
+ * them began to wait it is known; a foreign client cannot be part of one. */
+HF_API int hf_deadlocks(hf_client *client, hf_deadlock_fn *fn, void *arg,
+                        hf_error *err);
 
 /* ---- the store itself -------------------------------------------------- */
 

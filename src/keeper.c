@@ -551,7 +551,7 @@ static void announce(hf_keeper *k) {
     k->announce_at = hf__now() + client->lease_ms / 3 * HF_MS;
     look_by(k, k->announce_at);
     pthread_mutex_unlock(&k->mu);
-    client->be->ops->announce(client->be, client->lease_ms,
+    client->be->ops->announce(client->be, "", client->lease_ms,
                               hf__after_ms(client->host.timeout_ms), &err);
     pthread_mutex_lock(&k->mu);
 }

@@ -122,6 +122,12 @@ typedef struct hf_identity {
     int64_t pid;
 } hf_identity;
 
+/* The most that a client's record says of what it does. */
+#define HF_DOING_MAX 16384
+
+/* One client's record.  Lent for the call. */
+typedef void hf_record_fn(void *arg, const hf_identity *who, const char *doing);
+
 typedef struct hf_host {
     hf_identity identity;
     int timeout_ms; /* for one request                                     */
@@ -229,9 +235,15 @@ typedef struct hf_backend_ops {
     int (*count)(hf_backend *be, hf_claim *c, hf_count_op op, int64_t *value,
                  hf_time by, hf_error *err);
 
-    /* Renews the record that says who this client is (host->identity), for
-     * lease_ms.  Failure is harmless. */
-    int (*announce)(hf_backend *be, int lease_ms, hf_time by, hf_error *err);
+    /* Renews the record that says who this client is (host->identity) and, in
+     * `doing`, what it holds and waits for, a text of the core's with at most
+     * HF_DOING_MAX bytes, for lease_ms.  Failure is harmless. */
+    int (*announce)(hf_backend *be, const char *doing, int lease_ms, hf_time by,
+                    hf_error *err);
+
+    /* Tells of every client whose record lives.  NULL: the store keeps none. */
+    int (*clients)(hf_backend *be, hf_record_fn *fn, void *arg, hf_time by,
+                   hf_error *err);
 
     /* The line of `name`, or of all names if NULL.  Places carry names as the
      * backend sees them. */
@@ -256,7 +268,7 @@ struct hf_backend {
 
 /* What a module (a shared object holdfast-NAME.so) exports. */
 #define HF_MODULE_SYMBOL "hf_module_ops"
-#define HF_MODULE_ABI    4
+#define HF_MODULE_ABI    5
 typedef struct hf_module {
     int abi; /* HF_MODULE_ABI */
     const hf_backend_ops *ops;

@@ -256,9 +256,9 @@ static int sim_count(hf_backend *be, hf_claim *c, hf_count_op op,
     return rc < 0 ? hf__fail_plain(err, rc) : rc;
 }
 
-static int sim_announce(hf_backend *be, int lease_ms, hf_time by,
-                        hf_error *err) {
-    (void)be, (void)lease_ms, (void)by, (void)err;
+static int sim_announce(hf_backend *be, const char *doing, int lease_ms,
+                        hf_time by, hf_error *err) {
+    (void)be, (void)doing, (void)lease_ms, (void)by, (void)err;
     return HF_OK;
 }
 

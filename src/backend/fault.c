@@ -190,11 +190,19 @@ static int fault_count(hf_backend *be, hf_claim *c, hf_count_op op,
     return f->inner->ops->count(f->inner, c, op, value, by, err);
 }
 
-static int fault_announce(hf_backend *be, int lease_ms, hf_time by,
-                          hf_error *err) {
+static int fault_announce(hf_backend *be, const char *doing, int lease_ms,
+                          hf_time by, hf_error *err) {
     hf_backend *inner = fault_of(be)->inner;
 
-    return inner->ops->announce(inner, lease_ms, by, err);
+    return inner->ops->announce(inner, doing, lease_ms, by, err);
+}
+
+static int fault_clients(hf_backend *be, hf_record_fn *fn, void *arg,
+                         hf_time by, hf_error *err) {
+    hf_backend *inner = fault_of(be)->inner;
+
+    return inner->ops->clients ? inner->ops->clients(inner, fn, arg, by, err) :
+                                 HF_OK;
 }
 
 static int fault_list(hf_backend *be, const char *name, hf_place_fn *fn,
@@ -221,6 +229,7 @@ static const hf_backend_ops fault_ops = {
     .release = fault_release,
     .count = fault_count,
     .announce = fault_announce,
+    .clients = fault_clients,
     .list = fault_list,
     .examine = fault_examine,
 };

@@ -772,9 +772,10 @@ static int memory_count(hf_backend *be, hf_claim *c, hf_count_op op,
 
 /* ---- who is there ------------------------------------------------------ */
 
-static int memory_announce(hf_backend *be, int lease_ms, hf_time by,
-                           hf_error *err) {
+static int memory_announce(hf_backend *be, const char *doing, int lease_ms,
+                           hf_time by, hf_error *err) {
     (void)be;
+    (void)doing;
     (void)lease_ms;
     (void)by;
     (void)err;

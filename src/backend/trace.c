@@ -112,13 +112,24 @@ static int trace_count(hf_backend *be, hf_claim *c, hf_count_op op,
     return say(began, rc, "count %s %s: %" PRId64, c->name, words[op], *value);
 }
 
-static int trace_announce(hf_backend *be, int lease_ms, hf_time by,
-                          hf_error *err) {
+static int trace_announce(hf_backend *be, const char *doing, int lease_ms,
+                          hf_time by, hf_error *err) {
     hf_backend *inner = inner_of(be);
     hf_time began = hf__now();
 
-    return say(began, inner->ops->announce(inner, lease_ms, by, err),
+    return say(began, inner->ops->announce(inner, doing, lease_ms, by, err),
                "announce for %d ms", lease_ms);
+}
+
+static int trace_clients(hf_backend *be, hf_record_fn *fn, void *arg,
+                         hf_time by, hf_error *err) {
+    hf_backend *inner = inner_of(be);
+    hf_time began = hf__now();
+    int rc = inner->ops->clients ?
+                 inner->ops->clients(inner, fn, arg, by, err) :
+                 HF_OK;
+
+    return say(began, rc, "clients");
 }
 
 static int trace_list(hf_backend *be, const char *name, hf_place_fn *fn,
@@ -159,6 +170,7 @@ static const hf_backend_ops trace_ops = {
     .release = trace_release,
     .count = trace_count,
     .announce = trace_announce,
+    .clients = trace_clients,
     .list = trace_list,
     .examine = trace_examine,
     .rights = trace_rights,

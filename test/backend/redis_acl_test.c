@@ -348,7 +348,7 @@ static void looking(void) {
     hf_claim c = claim_of(HF_LOCK, name("seen"), 0);
 
     DO(HF_OK, attempt(&c));
-    DO(HF_OK, hf__redis_ops.announce(be, 30000, soon(), ERR));
+    DO(HF_OK, hf__redis_ops.announce(be, "", 30000, soon(), ERR));
     DO(HF_OK, listed(name("seen")));
     DO(HF_OK, listed(NULL));
     DO(HF_OK, release(&c, HF_RELEASE));

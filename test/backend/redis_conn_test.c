@@ -717,7 +717,7 @@ static void all_locks_are_listed_page_by_page(void **state) {
     }
     hf_test_server_ask(server, "HSET other field value");
     hf_test_server_ask(server, "SET text value");
-    hf_expect(HF_OK, hf__redis_ops.announce(be, 30000, soon(), ERR));
+    hf_expect(HF_OK, hf__redis_ops.announce(be, "", 30000, soon(), ERR));
     hf_expect(HF_OK, hf__redis_ops.list(be, NULL, find, &f, soon(), ERR));
     assert_int_equal(f.n, N);
     assert_string_equal(f.program, "a test");

@@ -57,7 +57,7 @@ static const hf_place *only(const told *t, const char *name, const char *kind,
 }
 
 static void who_we_are(void) {
-    hf_expect(HF_OK, hf__redis_ops.announce(be, 30000, soon(), ERR));
+    hf_expect(HF_OK, hf__redis_ops.announce(be, "", 30000, soon(), ERR));
 }
 
 /* The owner text of a claim. */

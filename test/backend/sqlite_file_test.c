@@ -344,7 +344,7 @@ static void announcing_restores_a_lost_record(void **state) {
     must_sit(&s, path);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(
-            s.be->ops->announce(s.be, MINUTE, hf__after_ms(1000), &s.err),
+            s.be->ops->announce(s.be, "", MINUTE, hf__after_ms(1000), &s.err),
             HF_OK);
         assert_int_equal(sql(path, "SELECT count(*) FROM hf_client"), 1);
         sql(path, "DELETE FROM hf_client");

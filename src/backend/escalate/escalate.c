@@ -30,7 +30,8 @@ static int count(hf_backend *be, hf_claim *c, hf_count_op op, int64_t *value,
 }
 
 /* Permissions wait meanwhile: a store that is silent must not cost one. */
-static int announce(hf_backend *be, int lease_ms, hf_time by, hf_error *err) {
+static int announce(hf_backend *be, const char *doing, int lease_ms, hf_time by,
+                    hf_error *err) {
     hf_escalate *w = hf__whole_of(be);
     hf_backend *there;
     int rc = HF_OK;
@@ -38,8 +39,8 @@ static int announce(hf_backend *be, int lease_ms, hf_time by, hf_error *err) {
     for (int i = HF_SIDES; i-- > 0;)
         if ((there = atomic_load(&w->side[i].be)))
             rc = there->ops->announce(
-                there, lease_ms, hf__sooner(by, hf__now() + w->permission / 12),
-                err);
+                there, doing, lease_ms,
+                hf__sooner(by, hf__now() + w->permission / 12), err);
     return rc;
 }
 

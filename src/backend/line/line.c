@@ -122,9 +122,10 @@ const char *hf__lines_where(const hf_backend *be) {
 }
 
 /* Every entry says whose it is. */
-int hf__lines_announce(hf_backend *be, int lease_ms, hf_time by,
-                       hf_error *err) {
+int hf__lines_announce(hf_backend *be, const char *doing, int lease_ms,
+                       hf_time by, hf_error *err) {
     (void)be;
+    (void)doing;
     (void)lease_ms;
     (void)by;
     (void)err;

@@ -29,7 +29,8 @@ int hf__lines_release(hf_backend *be, hf_claim *c, hf_how how,
                       const char *whose, hf_time by, hf_error *err);
 int hf__lines_count(hf_backend *be, hf_claim *c, hf_count_op op, int64_t *value,
                     hf_time by, hf_error *err);
-int hf__lines_announce(hf_backend *be, int lease_ms, hf_time by, hf_error *err);
+int hf__lines_announce(hf_backend *be, const char *doing, int lease_ms,
+                       hf_time by, hf_error *err);
 int hf__lines_list(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,
                    hf_time by, hf_error *err);
 int hf__lines_examine(hf_backend *be, hf_fact_fn *fn, void *arg, hf_time by,

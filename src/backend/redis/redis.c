@@ -374,11 +374,13 @@ static int release(hf_backend *be, hf_claim *c, hf_how how, const char *whose,
  * at the others wait for us. */
 enum { ANNOUNCE_MS = 250 };
 
-static int announce(hf_backend *be, int lease_ms, hf_time by, hf_error *err) {
+static int announce(hf_backend *be, const char *doing, int lease_ms, hf_time by,
+                    hf_error *err) {
     char key[HF_KEY_SIZE], record[HF_RECORD_SIZE], ms[HF_DECIMAL_SIZE];
     redisReply *reply;
     int rc;
 
+    (void)doing;
     if (redis_of(be)->topology->slotted)
         by = hf__sooner(by, hf__after_ms(ANNOUNCE_MS));
     hf__key_client(key, client_of(be));

@@ -202,10 +202,12 @@ static int count(hf_backend *be, hf_claim *c, hf_count_op op, int64_t *value,
 
 /* ---- who is there ------------------------------------------------------ */
 
-static int announce(hf_backend *be, int lease_ms, hf_time by, hf_error *err) {
+static int announce(hf_backend *be, const char *doing, int lease_ms, hf_time by,
+                    hf_error *err) {
     hf_embedded *s = (hf_embedded *)be;
     int rc = hf__store_enter(s, by, err);
 
+    (void)doing;
     (void)lease_ms; /* the socket is the sign of life */
     if (rc != HF_OK)
         return rc;

@@ -45,14 +45,15 @@ static void set_text(hf_params *p, hf_sql_param which, const char *text) {
         (hf_value){.type = HF_IS_BYTES, .bytes = text, .n = strlen(text)};
 }
 
-int hf__tables_announce(hf_backend *be, int lease_ms, hf_time by,
-                        hf_error *err) {
+int hf__tables_announce(hf_backend *be, const char *doing, int lease_ms,
+                        hf_time by, hf_error *err) {
     hf_tables *t = (hf_tables *)be;
     const hf_identity *me = &be->host->identity;
     bool tidies;
     hf_params p;
     int rc;
 
+    (void)doing;
     hf__tables_params(&p, t, &none);
     hf_set(&p, pid, me->pid);
     hf_set(&p, lease, lease_ms * HF_US_OF_MS);

@@ -385,8 +385,9 @@ static int count(hf_backend *be, hf_claim *c, hf_count_op op, int64_t *value,
 /* ---- who holds --------------------------------------------------------- */
 
 /* The table says who holds, and there is no other place to say it. */
-static int announce(hf_backend *be, int lease_ms, hf_time by, hf_error *err) {
-    (void)be, (void)lease_ms, (void)by, (void)err;
+static int announce(hf_backend *be, const char *doing, int lease_ms, hf_time by,
+                    hf_error *err) {
+    (void)be, (void)doing, (void)lease_ms, (void)by, (void)err;
     return HF_OK;
 }
 

@@ -120,7 +120,8 @@ void *hf__tied_watch(void *arg);
 
 /* ---- tied_list.c ------------------------------------------------------- */
 
-int hf__tied_announce(hf_backend *be, int lease_ms, hf_time by, hf_error *err);
+int hf__tied_announce(hf_backend *be, const char *doing, int lease_ms,
+                      hf_time by, hf_error *err);
 int hf__tied_list(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,
                   hf_time by, hf_error *err);
 

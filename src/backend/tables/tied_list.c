@@ -6,7 +6,8 @@
 #include "statements.h"
 #include "tied.h"
 
-int hf__tied_announce(hf_backend *be, int lease_ms, hf_time by, hf_error *err) {
+int hf__tied_announce(hf_backend *be, const char *doing, int lease_ms,
+                      hf_time by, hf_error *err) {
     hf_tied *s = (hf_tied *)be;
     const hf_claim c = {.name = "", .lease_ms = lease_ms};
     hf_answers a = {.n = 0};
@@ -14,6 +15,7 @@ int hf__tied_announce(hf_backend *be, int lease_ms, hf_time by, hf_error *err) {
     int rc = hf__tied_ask_tables(s, s->db->ops->texts[HF_SQL_announce], &c, &a,
                                  &last, by, err);
 
+    (void)doing;
     hf__answers_clear(&a);
     return rc;
 }

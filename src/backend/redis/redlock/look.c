@@ -100,13 +100,14 @@ int hf__redlock_count(hf_backend *be, hf_claim *c, hf_count_op op,
 /* ---- announce ---------------------------------------------------------- */
 
 /* Nobody waits for it: should it be lost, the next one comes in time. */
-int hf__redlock_announce(hf_backend *be, int lease_ms, hf_time by,
-                         hf_error *err) {
+int hf__redlock_announce(hf_backend *be, const char *doing, int lease_ms,
+                         hf_time by, hf_error *err) {
     hf_redlock *rl = (hf_redlock *)be;
     char key[HF_KEY_SIZE], record[HF_RECORD_SIZE], ms[HF_DECIMAL_SIZE];
     hf_letter *letter;
     hf_bundle *b;
 
+    (void)doing;
     hf__key_client(key, be->host->identity.client);
     hf__record_write(record, &be->host->identity);
     hf__decimal(ms, (uint64_t)lease_ms);

@@ -19,10 +19,12 @@ if(TARGET holdfast_command)
     install(TARGETS holdfast_command
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
-if(EXISTS ${PROJECT_SOURCE_DIR}/cli/completion.bash)
-    install(FILES cli/completion.bash RENAME holdfast
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-endif()
+install(FILES cli/completion.bash RENAME holdfast
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES cli/completion.zsh RENAME _holdfast
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES cli/completion.fish RENAME holdfast.fish
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
 install(DIRECTORY guard/ DESTINATION ${CMAKE_INSTALL_DATADIR}/holdfast/guard)
 

@@ -48,6 +48,8 @@ maven                    mvn           fetches Redisson
 spin                     spin          checks the models
 openssl                  openssl       certificates for the tests of TLS
 python3                  python3       terminals for the tests of the command
+zsh                      zsh           completes the command in a test
+fish                     fish          likewise
 clang                    clang         the fuzzer
 libclang-rt-14-dev       -             the fuzzer's run-time
 clang-tidy               clang-tidy    static analysis

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Words: help, suggestions, durations, settings, secrets, completion.
+# Words: help, suggestions, durations, settings, secrets.
 # shellcheck disable=SC2016,SC2154
 
 load helper
@@ -130,52 +130,6 @@ commands() {
     NO_COLOR=1 CLICOLOR_FORCE=1 run -0 "$HOLDFAST" show job
     lacks "$output" $'\033'
     run -64 "$HOLDFAST" show --color pink job
-}
-
-# complete WORD...: what bash would offer for the last of them.
-complete_words() {
-    PATH=$(dirname "$HOLDFAST"):$PATH bash -c '
-        source "$0"
-        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
-        _holdfast; printf "%s\n" "${COMPREPLY[@]}"' \
-        "$BATS_TEST_DIRNAME/../../cli/completion.bash" "$@"
-}
-
-@test "the completion for bash loads and knows commands, options, locks" {
-    run -0 complete_words "$HOLDFAST" s
-    contains "$output" show
-    contains "$output" steal
-    run -0 complete_words "$HOLDFAST" run --wa
-    [ "$output" = --wait ]
-    run -0 complete_words "$HOLDFAST" show --color a
-    [ "$output" = $'auto\nalways' ]
-    holder job
-    run -0 complete_words "$HOLDFAST" show j
-    [ "$output" = job ]
-    run -0 complete_words "$HOLDFAST" run -w 5 job ls --
-    [ -z "$output" ]
-    run -0 complete_words "$HOLDFAST" l
-    [ "$output" = $'lead\nlatch\nls' ]
-    run -0 complete_words "$HOLDFAST" run --writ
-    [ "$output" = --writers-first ]
-    run -0 complete_words "$HOLDFAST" lead --on-
-    [ "$output" = $'--on-lost\n--on-gain\n--on-loss' ]
-    run -0 complete_words "$HOLDFAST" demo p
-    [ "$output" = pause ]
-}
-
-@test "the completion for bash knows the words of sem and latch, then locks" {
-    run -0 complete_words "$HOLDFAST" sem re
-    [ "$output" = $'release\nreduce\nresize' ]
-    run -0 complete_words "$HOLDFAST" latch c
-    [ "$output" = $'count-down\ncount' ]
-    holder job
-    run -0 complete_words "$HOLDFAST" sem acquire -w 5 j
-    [ "$output" = job ]
-    run -0 complete_words "$HOLDFAST" sem acquire job j
-    [ -z "$output" ]
-    run -0 complete_words "$HOLDFAST" latch wait --no
-    [ "$output" = --nonblock ]
 }
 
 @test "the demonstrations show what they promise and clean up" {

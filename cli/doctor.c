@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../view/kind.h"
 #include "command.h"
 #include "json.h"
-#include "kind.h"
 #include "options.h"
 #include "settings.h"
 #include "status.h"

@@ -25,8 +25,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../view/kind.h"
 #include "environment.h"
-#include "kind.h"
 #include "moment.h"
 #include "notify.h"
 #include "place.h"

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../view/kind.h"
 #include "claim.h"
 #include "command.h"
 #include "grant.h"
 #include "json.h"
 #include "keep.h"
-#include "kind.h"
 #include "notify.h"
 #include "options.h"
 #include "status.h"

@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "kind.h"
+#include "../view/kind.h"
 #include "moment.h"
 #include "notify.h"
 #include "status.h"

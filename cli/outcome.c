@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../view/kind.h"
 #include "json.h"
-#include "kind.h"
 #include "signals.h"
 #include "status.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kind.h"
+#include "../view/kind.h"
 #include "text.h"
 
 enum { STRINGS = 7 };

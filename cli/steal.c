@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../view/kind.h"
 #include "command.h"
-#include "kind.h"
 #include "options.h"
 #include "place.h"
 #include "settings.h"

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kind.h"
+#include "../view/kind.h"
 #include "moment.h"
 #include "notify.h"
 #include "place.h"

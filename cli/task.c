@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../view/kind.h"
 #include "environment.h"
 #include "job.h"
-#include "kind.h"
 #include "moment.h"
 #include "options.h"
 

@@ -8,9 +8,9 @@
 #include <poll.h>
 #include <string.h>
 
+#include "../view/kind.h"
 #include "claim.h"
 #include "command.h"
-#include "kind.h"
 #include "moment.h"
 #include "options.h"
 #include "place.h"

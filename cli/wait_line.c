@@ -13,7 +13,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "kind.h"
+#include "../view/kind.h"
 #include "moment.h"
 #include "notify.h"
 #include "place.h"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # analyse.sh [gcc|cppcheck|tidy|deep]... - static analysis of the library and
-# the command; nothing may be found.  Without arguments: gcc, cppcheck and tidy.
+# what stands on it; nothing may be found.  Without arguments: gcc, cppcheck and tidy.
 #
 #   gcc       -fanalyzer, without its search for leaks: the one of gcc 12 loses
 #             sight of what is stored in a struct.  Leaks are looked for by the
@@ -33,7 +33,7 @@ for package in libpq libmariadb; do
 done
 
 sources() {
-    find src cli -name '*.c' | sort
+    find src view cli -name '*.c' | sort
 }
 
 # Each prints "FILE:LINE CHECK what", and nothing else.
@@ -57,7 +57,7 @@ cppcheck_finds() {
         --enable=warning,performance,portability \
         --suppress=missingIncludeSystem --suppress=varFuncNullUB -D_GNU_SOURCE -D__linux__ \
         -DHF_ANALYSED "-I$build/src/gen" \
-        --template='{file}:{line} {id} {message}' src cli 2>&1 |
+        --template='{file}:{line} {id} {message}' src view cli 2>&1 |
         grep -E '^[a-z].*:[0-9]+ ' || :
 }
 

@@ -4,7 +4,8 @@
 # check-includes.sh [--self-test] - keeps the picture in ARCHITECTURE.md true:
 # who may include what of ours, read from the #include lines.
 #
-#   cli          only holdfast.h and its own headers
+#   view         only holdfast.h and its own headers
+#   cli          holdfast.h, the view, and its own headers
 #   primitives   (lock, semaphore, latch, multi) know claims and the core, but
 #                no store
 #   stores       know backend.h and the claim, but no part of the core above
@@ -24,7 +25,11 @@ set -eu
 
 rules() {
     cat <<'RULES'
+view/*                   allow  include/holdfast.h
+view/*                   allow  view/*
+view/*                   deny   *
 cli/*                    allow  include/holdfast.h
+cli/*                    allow  view/*
 cli/*                    allow  cli/*
 cli/*                    deny   *
 src/claim.*              allow  include/*
@@ -86,6 +91,7 @@ src/keeper.*             deny   src/lock.h
 src/client.c             allow  src/backend/table.h
 src/client.*             deny   src/backend/*
 src/*                    deny   cli/*
+src/*                    deny   view/*
 src/*                    deny   test/*
 src/*                    deny   proof/*
 proof/sim/*              allow  *
@@ -104,7 +110,7 @@ RULES
 # quoted name is looked for beside the file, then in src/, include/ and proof/;
 # what the build makes is nowhere and depends on nothing.
 includes() {
-    find include src cli proof -name '*.[ch]' | sort | while read -r file; do
+    find include src view cli proof -name '*.[ch]' | sort | while read -r file; do
         sed -n 's/^[ \t]*#[ \t]*include[ \t]*[<"]\([^>"]*\)[>"].*/\1/p' "$file" |
             while read -r name; do
                 for folder in "${file%/*}" src include proof; do
@@ -152,11 +158,11 @@ self_test() {
     tree=$(mktemp -d)
     trap 'rm -rf "$tree"' EXIT
     cd "$tree"
-    mkdir -p include/holdfast src/backend/sqlite src/backend/redis cli \
+    mkdir -p include/holdfast src/backend/sqlite src/backend/redis cli view \
         src/backend/line src/backend/net src/backend/zookeeper \
         src/backend/etcd src/backend/tables src/backend/postgres \
         src/backend/mariadb src/backend/escalate proof/check proof/sim
-    touch include/holdfast.h src/claim.h src/client.h src/lock.h cli/options.h \
+    touch include/holdfast.h view/view.h view/lines.h src/claim.h src/client.h src/lock.h cli/options.h \
         src/waiters.h src/keeper.h src/world.h src/backend/table.h \
         src/backend/redis/conn.h src/backend/sqlite/wake.h \
         src/backend/line/port.h src/backend/net/tls.h \
@@ -166,6 +172,8 @@ self_test() {
         proof/sim/store.h
     echo '#include "../holdfast.h"' >include/holdfast/backend.h
     printf '#include <holdfast.h>\n#include "options.h"\n' >cli/main.c
+    printf '#include "../view/view.h"\n' >>cli/main.c
+    printf '#include "../include/holdfast.h"\n#include "lines.h"\n' >view/view.c
     printf '#include "claim.h"\n#include "client.h"\n' >src/lock.c
     printf '#include "backend/table.h"\n' >src/client.c
     printf '#include "conn.h"\n#include "../net/tls.h"\n' \
@@ -193,6 +201,11 @@ self_test() {
     done <<'WRONG'
 cli/main.c ../src/client.h
 cli/main.c holdfast/backend.h
+view/view.c ../src/client.h
+view/view.c ../cli/options.h
+view/view.c ../include/holdfast/backend.h
+src/lock.c ../view/view.h
+src/backend/memory.c ../../view/view.h
 src/lock.c backend/redis/conn.h
 src/lock.c backend/table.h
 src/claim.c world.h

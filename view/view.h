@@ -13,10 +13,12 @@
 typedef struct view view;
 
 typedef enum view_state {
-    VIEW_FREE, /* nobody holds it; of a semaphore: permits are left      */
+    VIEW_FREE, /* nobody holds it; of a semaphore: and permits are left  */
     VIEW_HELD, /* of a latch: closed                                     */
-    VIEW_LATE, /* held, but less than a third of its lease is left       */
-    VIEW_LOST  /* who held it lost it, and does not know or act yet      */
+    VIEW_LATE, /* held, but less than a third of its lease is left: seen
+                  after some looks, since no store tells how long one is */
+    VIEW_LOST  /* who held it lost it, and has not given it up yet,
+                  whether or not another holds it now                    */
 } view_state;
 
 /* "free", "held", "renewing late", "lost". */
@@ -57,12 +59,15 @@ typedef struct view_picture {
 
 typedef enum view_event_kind {
     VIEW_GRANTED,
-    VIEW_RELEASED,
-    VIEW_LOST_IT, /* its client says so, or its lease ended while it lives */
-    VIEW_EXPIRED, /* its client is gone, and the lease has ended           */
-    VIEW_STOLEN,  /* taken away by an operator                             */
+    VIEW_RELEASED, /* holds no more, before its lease was over; `text` if its
+                      process has ended, too                               */
+    VIEW_LOST_IT,  /* its client says so                                   */
+    VIEW_EXPIRED,  /* its client is gone, and the lease ran out            */
+    VIEW_STOLEN,   /* its client says that it lost it, and the lease was not
+                      over: taken away by an operator, or forgotten by the
+                      store.  Until it notices it looks released           */
     VIEW_WAITS,
-    VIEW_GAVE_UP, /* waits no more, and was not granted                    */
+    VIEW_GAVE_UP, /* waits no more, and was not seen to be granted        */
     VIEW_STUCK,   /* a deadlock; `name` is one of the locks in it          */
     VIEW_DOWN,    /* the store does not answer                             */
     VIEW_UP,
@@ -78,7 +83,7 @@ typedef struct view_event {
     int64_t at_ms; /* wall clock: when it was seen */
     view_event_kind kind;
     hf_place claim;   /* whose; `name` alone may be set */
-    const char *text; /* STUCK, DOWN: more, in words; else "" */
+    const char *text; /* STUCK, DOWN, RELEASED: more, in words; or "" */
 } view_event;
 
 /* `keep`: how many events are remembered.  The client is lent. */
@@ -88,7 +93,8 @@ void view_free(view *v);
 /* Only names that begin so are looked at; "" or NULL: all. */
 int view_only(view *v, const char *prefix, hf_error *err);
 
-/* Looks, and notes what has changed.  On failure the lines stay as they were,
+/* Looks, and notes what has changed since the look before; what was there at
+ * the first one is no event.  On failure the lines stay as they were,
  * and the picture is stale. */
 int view_look(view *v, hf_error *err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * kind.h - the kinds of lock, and what they are called. */
-#ifndef CLI_KIND_H
-#define CLI_KIND_H
+#ifndef HF_VIEW_KIND_H
+#define HF_VIEW_KIND_H
 
 #include "../include/holdfast.h"
 

@@ -154,7 +154,7 @@ static void a_file_of_another_program_or_time_is_not_touched(void **state) {
     assert_int_equal(unlink(path), 0);
     must_sit(&s, path);
     rise(&s);
-    sql(path, "PRAGMA user_version = 1212547075"); /* "HF" and 3 */
+    sql(path, "PRAGMA user_version = 1212547076"); /* "HF" and 4 */
     assert_refused(path, HF_ESTORE, "newer");
 }
 

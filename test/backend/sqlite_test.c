@@ -238,6 +238,201 @@ static void the_list_has_the_holder_first_and_who_they_are(void **state) {
         rise(&s[i]);
 }
 
+enum { NAMES = 2345, HELD_EACH = 20 };
+
+/* Names that nobody holds any more, and some that somebody does: more of both
+ * than a page has. */
+static void fill(const char *path, seat *holder, hf_claim *held, char *names) {
+    char text[512];
+
+    snprintf(text, sizeof text,
+             "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n"
+             " WHERE i + 1 < %d)"
+             "INSERT INTO hf_lock (name, kind, owner, client, boot, until,"
+             "    since, kept, token) SELECT printf('job%%05d', i), 0, 0, '',"
+             "    0, 0, 0, 0, 1 FROM n",
+             NAMES);
+    sql(path, text);
+    for (int i = 0; i < NAMES; i += HELD_EACH) {
+        char *name = names + i / HELD_EACH * 16;
+
+        snprintf(name, 16, "job%05d", i);
+        held[i / HELD_EACH] = claim(name);
+        assert_int_equal(attempt(holder, &held[i / HELD_EACH], false), HF_OK);
+    }
+}
+
+typedef struct walk {
+    seat *s, *other; /* who lists, and who writes meanwhile */
+    int n;
+    char last[16];
+} walk;
+
+/* In order, none twice; and while they are told the store is nobody's. */
+static void on_step(void *arg, const hf_place *place) {
+    walk *w = arg;
+
+    assert_true(strcmp(place->name, w->last) > 0);
+    snprintf(w->last, sizeof w->last, "%s", place->name);
+    assert_int_equal(atoi(place->name + 3), w->n++ * HELD_EACH);
+    assert_string_equal(place->client, w->other->host.identity.client);
+    if (w->n == 1) {
+        hf_claim c[2] = {claim("zzz"), claim("zzz")};
+
+        assert_int_equal(attempt(w->s, &c[0], false), HF_OK);
+        assert_int_equal(release(w->s, &c[0], HF_RELEASE), HF_OK);
+        assert_int_equal(attempt(w->other, &c[1], false), HF_OK);
+        assert_int_equal(release(w->other, &c[1], HF_RELEASE), HF_OK);
+    }
+}
+
+static void a_long_list_is_told_page_by_page(void **state) {
+    enum { HELD = (NAMES + HELD_EACH - 1) / HELD_EACH };
+    static hf_claim held[HELD];
+    static char names[HELD * 16];
+    char path[512];
+    seat a, b;
+    walk w = {.s = &a, .other = &b};
+
+    (void)state;
+    new_path(path, sizeof path);
+    must_sit(&a, path);
+    must_sit(&b, path);
+    fill(path, &b, held, names);
+    assert_int_equal(
+        a.be->ops->list(a.be, NULL, on_step, &w, hf__after_ms(MINUTE), &a.err),
+        HF_OK);
+    assert_int_equal(w.n, HELD);
+    rise(&b);
+    rise(&a);
+}
+
+/* ---- records ----------------------------------------------------------- */
+
+typedef struct told_records {
+    int n;
+    const seat *of; /* whose is looked at */
+    char doing[HF_DOING_MAX + 1];
+    hf_identity who;
+} told_records;
+
+static void on_record(void *arg, const hf_identity *who, const char *doing) {
+    told_records *all = arg;
+
+    all->n++;
+    if (strcmp(who->client, all->of->host.identity.client) != 0)
+        return;
+    all->who = *who;
+    snprintf(all->doing, sizeof all->doing, "%s", doing);
+}
+
+static void ask_clients(seat *s, const seat *of, told_records *ret) {
+    *ret = (told_records){.of = of};
+    if (s->be->ops->clients(s->be, on_record, ret, hf__after_ms(MINUTE),
+                            &s->err) != HF_OK)
+        fail_msg("clients: %s", s->err.text);
+}
+
+static void say(seat *s, const char *doing) {
+    if (s->be->ops->announce(s->be, doing, MINUTE, hf__after_ms(MINUTE),
+                             &s->err) != HF_OK)
+        fail_msg("announce: %s", s->err.text);
+}
+
+static void a_record_says_who_and_what_and_goes_with_its_client(void **state) {
+    static told_records all;
+    char path[512], *most = malloc(HF_DOING_MAX + 1);
+    seat a, b;
+
+    (void)state;
+    memset(most, 'x', HF_DOING_MAX);
+    most[HF_DOING_MAX] = '\0';
+    new_path(path, sizeof path);
+    must_sit(&a, path);
+    must_sit(&b, path);
+    say(&b, "h job\n\xff\xfe no text at all");
+    ask_clients(&a, &b, &all);
+    assert_int_equal(all.n, 1);
+    assert_string_equal(all.doing, "h job\n\xff\xfe no text at all");
+    assert_memory_equal(&all.who.pid, &b.host.identity.pid, sizeof(int64_t));
+    assert_string_equal(all.who.host, b.host.identity.host);
+    assert_string_equal(all.who.program, b.host.identity.program);
+    assert_string_equal(all.who.user, b.host.identity.user);
+    assert_string_equal(all.who.why, "testing");
+    say(&b, most);
+    say(&a, "");
+    ask_clients(&a, &b, &all);
+    assert_int_equal(all.n, 2);
+    assert_string_equal(all.doing, most);
+    rise(&b);
+    ask_clients(&a, &b, &all);
+    assert_int_equal(all.n, 1);
+    free(most);
+    rise(&a);
+}
+
+static void a_killed_clients_record_is_not_told(void **state) {
+    static told_records all;
+    uint64_t token;
+    char path[512];
+    pid_t child;
+    seat s;
+
+    (void)state;
+    new_path(path, sizeof path);
+    child = start_holder(path, &token);
+    must_sit(&s, path);
+    ask_clients(&s, &s, &all);
+    assert_int_equal(all.n, 1);
+    hf_test_kill(child);
+    ask_clients(&s, &s, &all);
+    assert_int_equal(all.n, 0);
+    rise(&s);
+}
+
+/* Nobody who waits is disturbed by a record that says what it said. */
+static void a_record_that_is_the_same_is_not_written(void **state) {
+    sqlite3 *other = NULL;
+    char path[512];
+    seat s;
+
+    (void)state;
+    new_path(path, sizeof path);
+    must_sit(&s, path);
+    say(&s, "h job");
+    assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
+    sqlite3_db_config(other, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL),
+                     SQLITE_OK);
+    say(&s, "h job"); /* although another one writes all the time */
+    assert_int_equal(
+        s.be->ops->announce(s.be, "h other", MINUTE, hf__after_ms(50), &s.err),
+        HF_EDOWN);
+    sqlite3_close(other);
+    say(&s, "h other");
+    rise(&s);
+}
+
+/* More than are read at once. */
+static void many_records_are_all_told(void **state) {
+    enum { N = 150 };
+    static told_records all;
+    static seat seats[N];
+    char path[512];
+
+    (void)state;
+    new_path(path, sizeof path);
+    for (int i = 0; i < N; i++) {
+        must_sit(&seats[i], path);
+        say(&seats[i], i == N / 2 ? "h half" : "h job");
+    }
+    ask_clients(&seats[0], &seats[N / 2], &all);
+    assert_int_equal(all.n, N);
+    assert_string_equal(all.doing, "h half");
+    for (int i = 0; i < N; i++)
+        rise(&seats[i]);
+}
+
 /* ---- death ------------------------------------------------------------- */
 
 static void a_killed_holder_is_noticed_at_once_by_a_waiter(void **state) {
@@ -724,6 +919,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(waiters_are_served_in_order_and_only_the_first_is_rung),
     cmocka_unit_test(a_waiter_that_gives_up_lets_the_next_one_in),
     cmocka_unit_test(the_list_has_the_holder_first_and_who_they_are),
+    cmocka_unit_test(a_long_list_is_told_page_by_page),
+    cmocka_unit_test(a_record_says_who_and_what_and_goes_with_its_client),
+    cmocka_unit_test(a_killed_clients_record_is_not_told),
+    cmocka_unit_test(a_record_that_is_the_same_is_not_written),
+    cmocka_unit_test(many_records_are_all_told),
     cmocka_unit_test(a_killed_holder_is_noticed_at_once_by_a_waiter),
     cmocka_unit_test(a_killed_holder_does_not_stop_a_try_and_leaves_nothing),
     cmocka_unit_test(who_inherits_the_socket_holds_on_for_the_dead),

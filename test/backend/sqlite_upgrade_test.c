@@ -4,8 +4,10 @@
  * that is held and waited for in them. */
 #include "seat.h"
 
-#define LAYOUT_1 "1212547073" /* "HF" and the version, as user_version has it */
-#define LAYOUT_2 1212547074
+/* "HF" and the version, as user_version has it. */
+#define LAYOUT_1 "1212547073"
+#define LAYOUT_2 "1212547074"
+#define NOW      1212547075
 
 /* As the first layout had them. */
 static const char first_tables[] =
@@ -32,7 +34,8 @@ static void make_old(const char *path) {
         "    until, since, kept, token FROM hf_lock;"
         "CREATE TEMP TABLE w AS SELECT name, kind, ticket, owner, client, since"
         "    FROM hf_wait;"
-        "CREATE TEMP TABLE c AS SELECT * FROM hf_client;"
+        "CREATE TEMP TABLE c AS SELECT client, boot, pidns, pid, host, program,"
+        "    user, why FROM hf_client;"
         "DROP TABLE hf_lock; DROP TABLE hf_wait; DROP TABLE hf_client;"
         "DROP TABLE hf_hold; DROP TABLE hf_number; DROP TABLE hf_answer;"
         "%s"
@@ -68,7 +71,7 @@ a_file_of_the_first_layout_is_used_on_with_who_holds_and_waits(void **state) {
     ticket = mine.place;
     make_old(path);
     must_sit(&d, path);
-    assert_int_equal(sql(path, "PRAGMA user_version"), LAYOUT_2);
+    assert_int_equal(sql(path, "PRAGMA user_version"), NOW);
     assert_int_equal(attempt(&d, &late, true), HF_BUSY);
     assert_int_equal(attempt(&d, &reader, false), HF_OK);
     assert_int_equal(
@@ -114,6 +117,42 @@ static void what_an_older_holdfast_writes_is_understood(void **state) {
     rise(&a);
 }
 
+static void on_record(void *arg, const hf_identity *who, const char *doing) {
+    char *found = arg;
+
+    (void)who;
+    strcat(found, doing);
+}
+
+/* Also while somebody who knows the second layout only has it open. */
+static void a_file_of_the_second_layout_gets_records(void **state) {
+    hf_claim c = claim("job");
+    char path[512], said[64] = "";
+    seat a, b;
+
+    (void)state;
+    new_path(path, sizeof path);
+    must_sit(&a, path);
+    assert_int_equal(attempt(&a, &c, false), HF_OK);
+    sql(path, "ALTER TABLE hf_client DROP COLUMN doing");
+    sql(path, "PRAGMA user_version = " LAYOUT_2);
+    must_sit(&b, path);
+    assert_int_equal(sql(path, "PRAGMA user_version"), NOW);
+    assert_int_equal(
+        b.be->ops->announce(b.be, "waits", MINUTE, hf__after_ms(SOON), &b.err),
+        HF_OK);
+    sql(path, "INSERT OR REPLACE INTO hf_client (client, boot, pidns, pid,"
+              "    host, program, user, why) SELECT client, boot, pidns, pid,"
+              "    host, program, user, why FROM hf_client WHERE doing = ''");
+    assert_int_equal(
+        b.be->ops->clients(b.be, on_record, said, hf__after_ms(SOON), &b.err),
+        HF_OK);
+    assert_string_equal(said, "waits");
+    assert_int_equal(release(&a, &c, HF_RELEASE), HF_OK);
+    rise(&b);
+    rise(&a);
+}
+
 static void open_and_read(const char *path, int out, void *arg) {
     hf_claim c = claim_of(HF_READ, "pages");
     seat s;
@@ -146,7 +185,7 @@ static void many_may_open_an_old_file_at_once(void **state) {
         close(in[i]);
         assert_int_equal(status, 0);
     }
-    assert_int_equal(sql(path, "PRAGMA user_version"), LAYOUT_2);
+    assert_int_equal(sql(path, "PRAGMA user_version"), NOW);
 }
 
 static void an_upgrade_that_fails_leaves_the_file_as_it_was(void **state) {
@@ -161,7 +200,7 @@ static void an_upgrade_that_fails_leaves_the_file_as_it_was(void **state) {
     sql(path, "CREATE TABLE hf_answer (of INTEGER)"); /* in the way */
     assert_int_equal(sit(&s, path), HF_ESTORE);
     assert_non_null(strstr(s.err.text, path));
-    assert_int_equal(sql(path, "PRAGMA user_version"), LAYOUT_2 - 1);
+    assert_int_equal(sql(path, "PRAGMA user_version"), NOW - 2);
     assert_int_equal(sql(path, "SELECT count(*) FROM sqlite_schema"
                                " WHERE name = 'hf_hold'"),
                      0);
@@ -174,6 +213,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(
         a_file_of_the_first_layout_is_used_on_with_who_holds_and_waits),
     cmocka_unit_test(what_an_older_holdfast_writes_is_understood),
+    cmocka_unit_test(a_file_of_the_second_layout_gets_records),
     cmocka_unit_test(many_may_open_an_old_file_at_once),
     cmocka_unit_test(an_upgrade_that_fails_leaves_the_file_as_it_was),
 };

@@ -55,7 +55,7 @@ static int introduce_and_take(hf_embedded *s, hf_claim *c, hf_error *err) {
 
     if (rc != HF_OK)
         return rc;
-    rc = hf__clients_introduce(s, c, err);
+    rc = hf__clients_introduce(s, err);
     if (rc == HF_OK)
         rc = take(s, c, false, err);
     if (rc == HF_OK)
@@ -168,7 +168,7 @@ static int hold(hf_embedded *s, hf_claim *c, hf_error *err) {
 
     if (!hf__db_writes(s->db))
         return HF_AGAIN;
-    rc = hf__clients_introduce(s, c, err);
+    rc = hf__clients_introduce(s, err);
     if (rc == HF_OK)
         rc = hf__sqlite_line_step_out(s, c, err);
     return rc == HF_OK ? take(s, c, true, err) : rc;

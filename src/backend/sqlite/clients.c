@@ -9,6 +9,8 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "../../err.h"
 
@@ -19,37 +21,138 @@ static const hf_claim none = {.name = ""};
 
 /* ---- our own ----------------------------------------------------------- */
 
-int hf__clients_introduce(hf_embedded *s, const hf_claim *c, hf_error *err) {
+static int write_record(hf_embedded *s, const char *doing, hf_error *err) {
     const hf_identity *me = &s->base.host->identity;
-    const char *texts[] = {me->host, me->program, me->user, me->why};
-    sqlite3_stmt *st;
+    const char *texts[] = {me->host, me->program, me->user, me->why, doing};
+    sqlite3_stmt *st = hf__store_query(s, HF_QUERY_introduce, &none,
+                                       hf__wake_pidns(s->wake), err);
 
-    if (s->introduced)
-        return HF_OK;
-    st =
-        hf__store_query(s, HF_QUERY_introduce, c, hf__wake_pidns(s->wake), err);
     if (st == NULL)
         return err->code;
     sqlite3_bind_int64(st, 10, me->pid);
-    for (int i = 0; i < 4; i++)
-        sqlite3_bind_text(st, 11 + i, texts[i], -1, SQLITE_STATIC);
+    for (int i = 0; i < 5; i++)
+        sqlite3_bind_text(st, 11 + i, texts[i], -1, SQLITE_TRANSIENT);
     s->introducing = true;
     return hf__db_finish(s->db, st, err);
 }
 
-int hf__clients_announce(hf_embedded *s, hf_error *err) {
-    int64_t one;
-    int rc = hf__store_ask_number(s, HF_QUERY_known, &none, 0, &one, err);
+int hf__clients_introduce(hf_embedded *s, hf_error *err) {
+    return s->introduced ? HF_OK : write_record(s, "", err);
+}
 
-    if (rc == 0) {
-        s->introduced = false;
-        rc = hf__store_begin(s, err);
-        if (rc == HF_OK)
-            rc = hf__store_end(s, hf__clients_introduce(s, &none, err), err);
-    }
+static int begin_anew(hf_embedded *s, const char *doing, hf_error *err) {
+    int rc;
+
+    s->introduced = false;
+    rc = hf__store_begin(s, err);
+    return rc == HF_OK ? hf__store_end(s, write_record(s, doing, err), err) :
+                         rc;
+}
+
+/* What is there already is not written again: to read disturbs nobody. */
+int hf__clients_announce(hf_embedded *s, const char *doing, hf_error *err) {
+    sqlite3_stmt *st = hf__store_query(s, HF_QUERY_known, &none, 0, err);
+    int64_t same = 0;
+    int rc;
+
+    if (st == NULL)
+        return err->code;
+    sqlite3_bind_text(st, 9, doing, -1, SQLITE_TRANSIENT);
+    rc = hf__store_tell_number(s, st, &same, err);
+    if (rc == 0)
+        rc = begin_anew(s, doing, err);
+    else if (rc > 0 && !same)
+        rc = hf__store_run_on_client(s, HF_QUERY_say, &none, doing, err);
     if (rc >= 0 && s->tidy_at <= hf__now())
         rc = hf__clients_tidy(s, err);
     return rc < 0 ? rc : HF_OK;
+}
+
+/* ---- all of them ------------------------------------------------------- */
+
+typedef struct record {
+    struct record *next;
+    hf_identity who;
+    char doing[];
+} record;
+
+static record *read_record(sqlite3_stmt *st, const hf_peer *peer) {
+    const char *doing = (const char *)sqlite3_column_text(st, 8);
+    size_t size = (size_t)sqlite3_column_bytes(st, 8) + 1;
+    record *r = malloc(sizeof *r + size);
+
+    if (r == NULL || doing == NULL) {
+        free(r);
+        return NULL;
+    }
+    r->next = NULL;
+    memcpy(r->who.client, peer->client, sizeof r->who.client);
+    r->who.pid = peer->pid;
+    hf__store_copy_text(st, 4, r->who.host, sizeof r->who.host);
+    hf__store_copy_text(st, 5, r->who.program, sizeof r->who.program);
+    hf__store_copy_text(st, 6, r->who.user, sizeof r->who.user);
+    hf__store_copy_text(st, 7, r->who.why, sizeof r->who.why);
+    memcpy(r->doing, doing, size);
+    return r;
+}
+
+/* Those that follow `last`, which becomes the last of them: 1, 0 (there were
+ * none), or an error. */
+static int read_some(hf_embedded *s, char last[static 37], record **ret,
+                     hf_error *err) {
+    sqlite3_stmt *st = hf__store_query(s, HF_QUERY_clients, &none, 0, err);
+    int rc, some = 0;
+    hf_peer peer;
+
+    if (st == NULL)
+        return err->code;
+    sqlite3_bind_text(st, 9, last, -1, SQLITE_TRANSIENT);
+    while ((rc = hf__db_step(s->db, st, err)) > 0) {
+        some = 1;
+        hf__store_read_peer(st, &peer);
+        memcpy(last, peer.client, sizeof peer.client);
+        if (!hf__wake_lives(s->wake, &peer))
+            continue;
+        *ret = read_record(st, &peer);
+        if (*ret == NULL) {
+            sqlite3_reset(st);
+            return hf__fail_plain(err, HF_ENO_MEMORY);
+        }
+        ret = &(*ret)->next;
+    }
+    return rc < 0 ? rc : some;
+}
+
+/* As in list.c they are told outside of the database. */
+static void tell_and_free(record *first, bool tells, hf_record_fn *fn,
+                          void *arg) {
+    while (first != NULL) {
+        record *r = first;
+
+        first = r->next;
+        if (tells)
+            fn(arg, &r->who, r->doing);
+        free(r);
+    }
+}
+
+int hf__clients_tell(hf_embedded *s, hf_record_fn *fn, void *arg, hf_time by,
+                     hf_error *err) {
+    char last[37] = "";
+    record *some;
+    int rc;
+
+    do {
+        some = NULL;
+        rc = hf__store_enter(s, by, err);
+        if (rc != HF_OK)
+            return rc;
+        rc = read_some(s, last, &some, err);
+        hf__db_leave(s->db);
+        tell_and_free(some, rc > 0, fn, arg);
+        by = hf__after_ms(s->base.host->timeout_ms);
+    } while (rc > 0);
+    return rc;
 }
 
 /* ---- the dead ---------------------------------------------------------- */

@@ -7,10 +7,14 @@
 #include "store.h"
 
 /* Writes our record, in the transaction of our first grant or place. */
-int hf__clients_introduce(hf_embedded *s, const hf_claim *c, hf_error *err);
+int hf__clients_introduce(hf_embedded *s, hf_error *err);
 
-/* Makes sure, outside a transaction, that it is there. */
-int hf__clients_announce(hf_embedded *s, hf_error *err);
+/* Makes sure, outside a transaction, that it is there and says `doing`. */
+int hf__clients_announce(hf_embedded *s, const char *doing, hf_error *err);
+
+/* See hf_backend_ops.clients. */
+int hf__clients_tell(hf_embedded *s, hf_record_fn *fn, void *arg, hf_time by,
+                     hf_error *err);
 
 /* Removes it at the end; false: it is still there. */
 bool hf__clients_take_leave(hf_embedded *s);

@@ -33,16 +33,16 @@
 
 enum {
     OURS = 0x4846 << 16, /* "HF", and behind it which layout it has */
-    LAYOUT = 2,
+    LAYOUT = 3,
     SPINS = 20,       /* looks before the first nap */
     PAGE_SIZE = 1024, /* each commit writes whole pages, few bytes of ours */
     LOG_LONG = 1000,  /* pages; then it is moved into the file */
     LOG_LONG_AT_CLOSE = 128 /* about what reading it costs against syncs */
 };
 
-/* From no layout to the first, from there to the second. */
-static const char *const layouts[LAYOUT] = {hf_sqlite_layout_1,
-                                            hf_sqlite_layout_2};
+/* From no layout to the first, from there to the second, and so on. */
+static const char *const layouts[LAYOUT] = {
+    hf_sqlite_layout_1, hf_sqlite_layout_2, hf_sqlite_layout_3};
 
 static const char *const texts[] = {
 #define HF_X(name) hf_sqlite_##name,

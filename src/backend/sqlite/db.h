@@ -49,7 +49,10 @@ typedef struct hf_db hf_db;
     X(bury)                                                                    \
     X(introduce)                                                               \
     X(known)                                                                   \
+    X(say)                                                                     \
     X(next)                                                                    \
+    X(clients)                                                                 \
+    X(page)                                                                    \
     X(list)                                                                    \
     X(tidy_waits)                                                              \
     X(tidy_numbers)                                                            \

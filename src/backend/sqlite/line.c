@@ -38,7 +38,7 @@ int hf__sqlite_line_join(hf_embedded *s, hf_claim *c, hf_error *err) {
 
     if (!hf__db_writes(s->db))
         return HF_AGAIN;
-    rc = hf__clients_introduce(s, c, err);
+    rc = hf__clients_introduce(s, err);
     if (rc != HF_OK)
         return rc;
     st = hf__store_query(s, HF_QUERY_join, c, 0, err);

@@ -2,8 +2,10 @@
  *
  * list.c - who holds, who waits, and how much is left.
  *
- * Rows are copied first, because whoever is told of them is told outside of
- * the database.  The dead are left out, buried or not. */
+ * All names are looked at page by page, so that neither a writer nor the memory
+ * has to bear with many; the lines in a page are whole.  Rows are copied first,
+ * because whoever is told of them is told outside of the database.  The dead are
+ * left out, buried or not. */
 #include "list.h"
 
 #include <stdio.h>
@@ -19,7 +21,10 @@ typedef struct place {
     hf_kind line;
     char *texts[5];
     char owner[64];
+    char client[37];
 } place;
+
+enum { PAGE = 500 }; /* rows of a table, most of which may be of free names */
 
 /* Columns of the statement; the first four are the client's. */
 enum {
@@ -94,6 +99,7 @@ static bool read_place(const hf_embedded *s, sqlite3_stmt *st,
     ret->line = (hf_kind)sqlite3_column_int(st, KIND);
     ret->of.kind = words[asked];
     ret->of.owner = ret->owner;
+    ret->of.client = ret->client;
     ret->of.holds = rank == HOLDS;
     ret->of.token = (uint64_t)sqlite3_column_int64(st, TOKEN);
     ret->of.lease_ms = ends ? (left + 999) / 1000 : -1;
@@ -104,6 +110,7 @@ static bool read_place(const hf_embedded *s, sqlite3_stmt *st,
     if (rank != IS_NUMBER) {
         ret->of.since_ms = (s->now - sqlite3_column_int64(st, SINCE)) / 1000;
         ret->of.pid = peer->pid;
+        memcpy(ret->client, peer->client, sizeof ret->client);
         read_owner(st, peer, (hf_kind)asked, ret);
     }
     return copy_texts(st, ret);
@@ -153,32 +160,92 @@ static int read_places(hf_embedded *s, sqlite3_stmt *st, place **ret,
     return rc;
 }
 
-/* A single name, or from the first text to the last: blobs sort behind. */
-static void bind_range(sqlite3_stmt *st, const char *name) {
-    if (name != NULL)
-        sqlite3_bind_text(st, 9, name, -1, SQLITE_STATIC);
-    else
-        sqlite3_bind_zeroblob(st, 9, 0);
+/* Where the page that begins with `from` ends: a text, or NULL for the end of
+ * all.  sqlite3_free() it. */
+static int find_end(hf_embedded *s, const hf_claim *from, char **ret,
+                    hf_error *err) {
+    sqlite3_stmt *st = hf__store_query(s, HF_QUERY_page, from, PAGE, err);
+    int rc = st == NULL ? err->code : hf__db_step(s->db, st, err);
+    const char *text;
+
+    if (rc <= 0)
+        return rc;
+    text = (const char *)sqlite3_column_text(st, 0);
+    *ret = text != NULL ? sqlite3_mprintf("%s", text) : NULL;
+    rc = text != NULL && *ret == NULL ? hf__fail_plain(err, HF_ENO_MEMORY) :
+                                        HF_OK;
+    sqlite3_reset(st);
+    return rc;
 }
 
-int hf__list(hf_embedded *s, const char *name, hf_place_fn *fn, void *arg,
-             hf_time by, hf_error *err) {
-    const hf_claim from = {.name = name != NULL ? name : ""};
+/* The lines from one name to another.  NULL: to the last; blobs sort behind
+ * every text. */
+static int read_lines(hf_embedded *s, const hf_claim *from, const char *to,
+                      place **ret, hf_error *err) {
+    sqlite3_stmt *st = hf__store_query(s, HF_QUERY_list, from, 0, err);
+
+    if (st == NULL)
+        return err->code;
+    if (to != NULL)
+        sqlite3_bind_text(st, 9, to, -1, SQLITE_TRANSIENT);
+    else
+        sqlite3_bind_zeroblob(st, 9, 0);
+    return read_places(s, st, ret, err);
+}
+
+/* *to is the name to end with; NULL: the end of the page, which it becomes. */
+static int list_page(hf_embedded *s, const char *name, char **to,
+                     hf_place_fn *fn, void *arg, hf_time by, hf_error *err) {
+    const hf_claim from = {.name = name};
+    bool whole = *to == NULL;
     place *first = NULL;
-    sqlite3_stmt *st;
     int rc = hf__store_enter(s, by, err);
 
     if (rc != HF_OK)
         return rc;
-    st = hf__store_query(s, HF_QUERY_list, &from, 0, err);
-    rc = st == NULL ? err->code : HF_OK;
-    if (rc == HF_OK) {
-        bind_range(st, name);
-        rc = read_places(s, st, &first, err);
-    }
+    if (whole)
+        rc = find_end(s, &from, to, err);
+    if (rc == HF_OK)
+        rc = read_lines(s, &from, *to, &first, err);
     hf__db_leave(s->db);
     for (place *p = first; rc == HF_OK && p != NULL; p = p->next)
         fn(arg, &p->of);
     free_places(first);
+    return rc;
+}
+
+/* The next page begins behind the last name, which no control character
+ * continues. */
+static int list_all(hf_embedded *s, hf_place_fn *fn, void *arg, hf_time by,
+                    hf_error *err) {
+    char *from = sqlite3_mprintf(""), *to;
+    int rc = from != NULL ? HF_OK : hf__fail_plain(err, HF_ENO_MEMORY);
+
+    while (rc == HF_OK && from != NULL) {
+        to = NULL;
+        rc = list_page(s, from, &to, fn, arg, by, err);
+        by = hf__after_ms(s->base.host->timeout_ms);
+        sqlite3_free(from);
+        from = to != NULL ? sqlite3_mprintf("%s\001", to) : NULL;
+        if (to != NULL && from == NULL)
+            rc = hf__fail_plain(err, HF_ENO_MEMORY);
+        sqlite3_free(to);
+    }
+    sqlite3_free(from);
+    return rc;
+}
+
+int hf__list(hf_embedded *s, const char *name, hf_place_fn *fn, void *arg,
+             hf_time by, hf_error *err) {
+    char *to = NULL;
+    int rc;
+
+    if (name == NULL)
+        return list_all(s, fn, arg, by, err);
+    to = sqlite3_mprintf("%s", name);
+    if (to == NULL)
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    rc = list_page(s, name, &to, fn, arg, by, err);
+    sqlite3_free(to);
     return rc;
 }

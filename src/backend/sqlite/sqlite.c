@@ -207,15 +207,19 @@ static int announce(hf_backend *be, const char *doing, int lease_ms, hf_time by,
     hf_embedded *s = (hf_embedded *)be;
     int rc = hf__store_enter(s, by, err);
 
-    (void)doing;
     (void)lease_ms; /* the socket is the sign of life */
     if (rc != HF_OK)
         return rc;
     rc = hf__wake_appear(s->wake, err);
     if (rc == HF_OK)
-        rc = hf__clients_announce(s, err);
+        rc = hf__clients_announce(s, doing, err);
     hf__db_leave(s->db);
     return rc;
+}
+
+static int clients(hf_backend *be, hf_record_fn *fn, void *arg, hf_time by,
+                   hf_error *err) {
+    return hf__clients_tell((hf_embedded *)be, fn, arg, by, err);
 }
 
 static int list(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,
@@ -367,6 +371,7 @@ const hf_backend_ops hf__sqlite_ops = {
     .release = release,
     .count = count,
     .announce = announce,
+    .clients = clients,
     .list = list,
     .examine = examine,
 };

@@ -97,6 +97,10 @@ CREATE TABLE hf_answer (
 ) WITHOUT ROWID;
 CREATE INDEX hf_answer_until ON hf_answer (until);
 
+-- name: layout_3
+-- What it holds and waits for, as it says itself.
+ALTER TABLE hf_client ADD COLUMN doing TEXT NOT NULL DEFAULT '';
+
 -- The lock: one holder, in the row of the name.
 
 -- name: take
@@ -321,18 +325,44 @@ DELETE FROM hf_answer
 DELETE FROM hf_client WHERE client = ?9
 
 -- name: introduce
--- ?9 to ?14 are what it says of itself.
+-- ?9 to ?15 are what it says of itself.
 INSERT OR REPLACE INTO hf_client
-       (client, boot, pidns, pid, host, program, user, why)
-VALUES (?4, ?5, ?9, ?10, ?11, ?12, ?13, ?14)
+       (client, boot, pidns, pid, host, program, user, why, doing)
+VALUES (?4, ?5, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
 
 -- name: known
-SELECT 1 FROM hf_client WHERE client = ?4
+-- Does our record say ?9?
+SELECT doing IS ?9 FROM hf_client WHERE client = ?4
+
+-- name: say
+UPDATE hf_client SET doing = ?9 WHERE client = ?4
 
 -- name: next
 -- The client whose id follows ?9.
 SELECT client, boot IS ?5, pidns, pid FROM hf_client
  WHERE client > ?9 ORDER BY client LIMIT 1
+
+-- name: clients
+-- Some of those whose ids follow ?9.
+SELECT client, boot IS ?5, pidns, pid, host, program, user, why, doing
+  FROM hf_client
+ WHERE client > ?9 ORDER BY client LIMIT 64
+
+-- name: page
+-- The name ?9 rows behind ?2, in the table where that comes first; NULL: there
+-- are less.  Indexes tell it, and no row is read.
+SELECT min(name)
+  FROM (SELECT * FROM (SELECT name FROM hf_lock WHERE name >= ?2
+                        ORDER BY name LIMIT 1 OFFSET ?9)
+        UNION ALL
+        SELECT * FROM (SELECT name FROM hf_hold WHERE name >= ?2
+                        ORDER BY name LIMIT 1 OFFSET ?9)
+        UNION ALL
+        SELECT * FROM (SELECT name FROM hf_wait WHERE name >= ?2
+                        ORDER BY name LIMIT 1 OFFSET ?9)
+        UNION ALL
+        SELECT * FROM (SELECT name FROM hf_number WHERE name >= ?2
+                        ORDER BY name LIMIT 1 OFFSET ?9))
 
 -- name: list
 -- Names from ?2 to ?9; of each line its number, who holds, who waits.

@@ -75,7 +75,7 @@ static int hold(hf_embedded *s, hf_claim *c, hf_error *err) {
     sqlite3_stmt *st;
     uint64_t token;
     int64_t id;
-    int rc = hf__clients_introduce(s, c, err);
+    int rc = hf__clients_introduce(s, err);
 
     if (rc == HF_OK)
         rc = hf__store_raise(s, c, &token, err);

@@ -174,6 +174,8 @@ static void note_store(const cursor *at, const char *value) {
         at->store->flags[SET_STORE] = value;
     else if (strcmp(at->value->name, "store-file") == 0)
         at->store->store_file = value;
+    else if (strcmp(at->value->name, "config") == 0)
+        at->store->config = value;
 }
 
 /* "--option=value", whole; false if it is not that. */

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * settings.c - which value wins: flag, environment, the user's file, the
- * host's file, built-in.
+ * settings.c - which value wins: flag, environment, the file that was asked
+ * for, the user's file, the host's file, built-in.
  *
  * The sources are read in that order and a value once set stays, so that the
  * order of the calls is the precedence.  Every value remembers where it came
- * from; `holdfast doctor` tells. */
+ * from; `holdfast doctor` tells.
+ *
+ * Parameters of the store's address may stand in a file beside the store, as
+ * lines of their own.  They belong to the store of their file: where another
+ * one wins they are not for it. */
 #include "settings.h"
 
 #include <errno.h>
@@ -16,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "duration.h"
 #include "spell.h"
 #include "status.h"
@@ -41,6 +46,8 @@ const option_row settings_options[] = {
      "the store; else $HOLDFAST_STORE, else this host's file"},
     {0, "store-file", "FILE", OPTION_TEXT, AT(store_file),
      "read the store's URI from FILE (for URIs with a password)"},
+    {0, "config", "FILE", OPTION_TEXT, AT(config),
+     "settings that win over those of the user's and the host's file"},
     {0, "color", "WHEN", OPTION_TEXT, AT(flags[SET_COLOR]),
      "auto, always or never"},
     {0, "verbose", NULL, OPTION_FLAG, AT(verbose),
@@ -86,14 +93,6 @@ static int offer(settings *s, setting_key key, const char *value,
     return 0;
 }
 
-static char *trim(char *text) {
-    size_t n;
-    text += strspn(text, " \t\r\n");
-    for (n = strlen(text); n > 0 && strchr(" \t\r\n", text[n - 1]); n--)
-        text[n - 1] = '\0';
-    return text;
-}
-
 /* ---- the command line -------------------------------------------------- */
 
 /* Others can read our arguments; what we can still do is to shorten the time
@@ -121,13 +120,24 @@ static int read_flags(settings *s) {
     return status;
 }
 
+static void warn_if_open(const char *path, bool open_to_all,
+                         const char *value) {
+    char clean[sizeof(((setting *)0)->value)];
+    hf_uri_redact(value, clean, sizeof(clean));
+    if (open_to_all && strcmp(clean, value) != 0)
+        complain("%s: every user of this host can read the password in it: "
+                 "chmod 600 it, or use password_file=",
+                 path);
+}
+
 static int read_store_file(settings *s) {
+    struct stat st;
     char line[sizeof(s->won[0].value)], source[sizeof(s->won[0].source)];
     FILE *file;
     if (!s->store_file || s->won[SET_STORE].source[0])
         return 0;
     file = fopen(s->store_file, "re");
-    if (!file || !fgets(line, sizeof(line), file) || !*trim(line)) {
+    if (!file || !fgets(line, sizeof(line), file) || !*text_trim(line)) {
         complain("--store-file %s: %s", s->store_file,
                  file ? "its first line must be the store's URI" :
                         strerror(errno));
@@ -135,9 +145,12 @@ static int read_store_file(settings *s) {
             fclose(file);
         return EXIT_CONFIG;
     }
+    warn_if_open(s->store_file,
+                 fstat(fileno(file), &st) == 0 && (st.st_mode & S_IROTH),
+                 text_trim(line));
     fclose(file);
     snprintf(source, sizeof(source), "--store-file %s", s->store_file);
-    return offer(s, SET_STORE, trim(line), source);
+    return offer(s, SET_STORE, text_trim(line), source);
 }
 
 /* ---- the environment --------------------------------------------------- */
@@ -189,39 +202,108 @@ static int key_of(const char *name, const char **nearest) {
     return -1;
 }
 
-static int read_line(settings *s, char *line, const char *source) {
-    const char *nearest;
-    char *name = trim(line), *value = strchr(name, '=');
-    int key;
-    if (*name == '\0' || *name == '#')
-        return 0;
-    if (!value) {
-        complain("%s: expected 'key = value'", source);
-        return EXIT_CONFIG;
-    }
-    *value++ = '\0';
-    name = trim(name);
-    key = key_of(name, &nearest);
-    if (key < 0) {
-        complain("%s: unknown key '%s'%s%s%s", source, name,
-                 nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                 nearest ? "'?" : "");
-        return EXIT_CONFIG;
-    }
-    return offer(s, (setting_key)key, trim(value), source);
+/* The address with "key=value" behind it, in which nothing is special; false
+ * if it does not fit. */
+static bool add_parameter(char *uri, size_t size, const config_line *line) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/:,";
+    char before = strchr(uri, '?') ? '&' : '?';
+    size_t n = strlen(uri);
+    n += (size_t)snprintf(uri + n, size - n, "%c%s=", before, line->key);
+    for (const char *c = line->value; *c && n < size; c++)
+        n += (size_t)snprintf(uri + n, size - n,
+                              strchr(plain, *c) ? "%c" : "%%%02X",
+                              (unsigned char)*c);
+    return n < size;
 }
 
-static int read_config(settings *s, const char *path) {
-    char line[4096], source[sizeof(s->won[0].source)];
-    FILE *file = fopen(path, "re");
-    int status = 0;
-    if (!file)
-        return 0;
-    for (int n = 1; status == 0 && fgets(line, sizeof(line), file); n++) {
-        snprintf(source, sizeof(source), "%s:%d", path, n);
-        status = read_line(s, line, source);
+static int refuse_key(const config *c, const config_line *line,
+                      const char *nearest, const char *text) {
+    if (nearest)
+        complain("%s:%d: unknown key '%s'; did you mean '%s'?", c->path,
+                 line->number, line->key, nearest);
+    else
+        complain("%s:%d: %s", c->path, line->number, text);
+    return EXIT_CONFIG;
+}
+
+/* Not a setting: then a parameter that the file's store knows. */
+static int read_parameter(const config *c, const config_line *line, char *uri,
+                          size_t size) {
+    const char *nearest;
+    char text[HF_ERROR_TEXT_SIZE];
+    hf_error err = {0};
+    bool fine;
+    key_of(line->key, &nearest);
+    if (!*uri) {
+        snprintf(text, sizeof(text),
+                 "unknown key '%.60s'; if it is a parameter of the store's "
+                 "address, 'store' must be in this file too",
+                 line->key);
+        return refuse_key(c, line, nearest, text);
     }
-    fclose(file);
+    /* If it was wrong before, it is not this line's fault. */
+    fine = hf_uri_check(uri, &err) != HF_EURI;
+    if (!add_parameter(uri, size, line))
+        return refuse_key(c, line, NULL, "the store's address is too long");
+    if (fine && hf_uri_check(uri, &err) == HF_EURI)
+        return refuse_key(c, line, nearest, err.text);
+    return 0;
+}
+
+/* The parameters go to the file's store, if it is the one that won. */
+static int read_parameters(settings *s, const config *c) {
+    char uri[sizeof(s->won[0].value)] = "", source[sizeof(s->won[0].source)];
+    const char *nearest;
+    int status = 0;
+    for (size_t i = 0; i < c->n; i++)
+        if (key_of(c->lines[i].key, &nearest) == SET_STORE) {
+            snprintf(uri, sizeof(uri), "%s", c->lines[i].value);
+            snprintf(source, sizeof(source), "%s:%d", c->path,
+                     c->lines[i].number);
+        }
+    for (size_t i = 0; i < c->n && status == 0; i++)
+        if (key_of(c->lines[i].key, &nearest) < 0)
+            status = read_parameter(c, &c->lines[i], uri, sizeof(uri));
+    warn_if_open(c->path, c->open_to_all, uri);
+    if (status == 0 && *uri && strcmp(s->won[SET_STORE].source, source) == 0)
+        strcpy(s->won[SET_STORE].value, uri);
+    return status;
+}
+
+static int read_lines(settings *s, const config *c) {
+    char source[sizeof(s->won[0].source)];
+    const char *nearest;
+    int status = 0;
+    for (size_t i = 0; i < c->n && status == 0; i++) {
+        int key = key_of(c->lines[i].key, &nearest);
+        snprintf(source, sizeof(source), "%s:%d", c->path, c->lines[i].number);
+        if (key >= 0)
+            status = offer(s, (setting_key)key, c->lines[i].value, source);
+    }
+    return status != 0 ? status : read_parameters(s, c);
+}
+
+/* A file that we may not read could name another store: to go on without it
+ * would be to lock where nobody else does. */
+static int check_there(const settings *s, const config *c, bool asked) {
+    int trouble = c->trouble != 0 ? c->trouble : c->there ? 0 : ENOENT;
+    if (trouble == 0 ||
+        (!asked && (c->trouble == 0 || s->won[SET_STORE].source[0])))
+        return 0;
+    complain("cannot read the configuration %s: %s", c->path,
+             strerror(trouble));
+    return EXIT_CONFIG;
+}
+
+static int read_config(settings *s, const char *path, bool asked) {
+    config c;
+    int status = config_read(&c, path);
+    if (status == 0)
+        status = check_there(s, &c, asked);
+    if (status == 0)
+        status = read_lines(s, &c);
+    config_free(&c);
     return status;
 }
 
@@ -236,12 +318,15 @@ static bool xdg_path(char *buf, size_t size, const char *variable,
 }
 
 static int read_configs(settings *s) {
+    const char *asked = s->config ? s->config : getenv("HOLDFAST_CONFIG");
     char path[4096];
     int status = 0;
-    if (xdg_path(path, sizeof(path), "XDG_CONFIG_HOME", ".config",
-                 "holdfast/config"))
-        status = read_config(s, path);
-    return status != 0 ? status : read_config(s, system_config);
+    if (asked && *asked)
+        status = read_config(s, asked, true);
+    if (status == 0 && xdg_path(path, sizeof(path), "XDG_CONFIG_HOME",
+                                ".config", "holdfast/config"))
+        status = read_config(s, path, false);
+    return status != 0 ? status : read_config(s, system_config, false);
 }
 
 static int read_builtins(settings *s) {

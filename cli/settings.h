@@ -25,7 +25,7 @@ typedef struct setting {
 /* The first member of the struct of every command that opens a store. */
 typedef struct settings {
     const char *flags[SETTINGS]; /* as the command line has it */
-    const char *store_file;
+    const char *store_file, *config;
     bool verbose;
     setting won[SETTINGS];
 } settings;

@@ -88,6 +88,14 @@ int text_fit(const char *clean, int columns) {
     return (int)used;
 }
 
+char *text_trim(char *text) {
+    size_t n;
+    text += strspn(text, " \t\r\n");
+    for (n = strlen(text); n > 0 && strchr(" \t\r\n", text[n - 1]); n--)
+        text[n - 1] = '\0';
+    return text;
+}
+
 const char *text_span(int64_t ms, char buf[static 24]) {
     int64_t s = ms / 1000;
     if (ms < 0)

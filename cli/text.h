@@ -23,6 +23,9 @@ int text_fit(const char *clean, int columns);
 /* The bytes of the character at `text` if it is harmless UTF-8, else 0. */
 size_t text_char(const char *text);
 
+/* Without blanks and line ends at both sides; cuts the text itself. */
+char *text_trim(char *text);
+
 /* "850ms", "3.2s", "42s", "5m03s", "2h07m", "3d04h"; "-" when negative. */
 const char *text_span(int64_t ms, char buf[static 24]);
 

@@ -663,6 +663,10 @@ HF_API int hf_rights(hf_client *client, const char *prefix, hf_rule_fn *fn,
  * counts it. */
 HF_API size_t hf_default_store(char *buf, size_t size);
 
+/* Reads the address of a store as hf_open does, its parameters too, and opens
+ * nothing.  HF_EURI, HF_ENO_STORE. */
+HF_API int hf_uri_check(const char *uri, hf_error *err);
+
 /* `uri` with every secret in it replaced by ***.  Works on what cannot be
  * parsed too.  The length, as snprintf counts it. */
 HF_API size_t hf_uri_redact(const char *uri, char *buf, size_t size);

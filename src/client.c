@@ -169,15 +169,38 @@ typedef struct opening {
     hf_escalate_options escalate;
 } opening;
 
+static int find_store(const hf_backend_ops **ret, const hf_uri *uri,
+                      hf_error *err) {
+    int rc = hf__table_find(ret, uri->scheme, err);
+
+    return rc < 0 ? rc : hf__uri_check_params(uri, (*ret)->params, err);
+}
+
 static int open_one(hf_client *client, const hf_uri *uri, hf_time by,
                     hf_error *err) {
     const hf_backend_ops *ops;
-    int rc;
+    int rc = find_store(&ops, uri, err);
 
-    if ((rc = hf__table_find(&ops, uri->scheme, err)) ||
-        (rc = hf__uri_check_params(uri, ops->params, err)))
+    if (rc < 0)
         return rc;
     return ops->open(&client->be, uri, &client->host, by, err);
+}
+
+int hf_uri_check(const char *text, hf_error *err) {
+    HF_UNCANCELLED;
+    const hf_backend_ops *ops;
+    hf_uri *uri;
+    int rc;
+
+    err = err ? err : &(hf_error){0};
+    if (!text)
+        return hf__fail(err, HF_EUSAGE, "hf_uri_check: uri is NULL");
+    rc = hf_uri_parse(&uri, text, err);
+    if (rc < 0)
+        return rc;
+    rc = find_store(&ops, uri, err);
+    hf_uri_free(uri);
+    return rc;
 }
 
 static int open_two(hf_client *client, const hf_uri *uri, const opening *how,

@@ -50,6 +50,17 @@ static int hex(char c) {
     return at != NULL ? (int)(at - digits) : -1;
 }
 
+/* Keys whose value is where a secret lies, and not the secret. */
+static bool is_path(const char *key) {
+    static const char *const paths[] = {"tls_key", "sentinel_tls_key",
+                                        "password_file",
+                                        "sentinel_password_file"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (strcasecmp(key, paths[i]) == 0)
+            return true;
+    return false;
+}
+
 /* Escapes in the key are resolved, since a store would do so.  A key too long
  * to look at is taken for secret. */
 static bool sounds_secret(const char *key, size_t n) {
@@ -64,8 +75,7 @@ static bool sounds_secret(const char *key, size_t n) {
         i += low >= 0 ? 2 : 0;
     }
     plain[m] = '\0';
-    if (strcasecmp(plain, "tls_key") == 0 || /* paths */
-        strcasecmp(plain, "sentinel_tls_key") == 0)
+    if (is_path(plain))
         return false;
     return contains(plain, "pass") || contains(plain, "secret") ||
            contains(plain, "token") || contains(plain, "auth") ||

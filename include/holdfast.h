@@ -576,7 +576,8 @@ typedef struct hf_place {
 typedef void hf_place_fn(void *arg, const hf_place *place);
 
 /* Tells `fn` of every claim on `name`, the holder first and the waiters in
- * order; of every name when NULL. */
+ * order; of every name when NULL, as they are found: that takes as long as it
+ * takes, timeout_ms is for one request of it. */
 HF_API int hf_list(hf_client *client, const char *name, hf_place_fn *fn,
                    void *arg, hf_error *err);
 

@@ -247,8 +247,9 @@ typedef struct hf_backend_ops {
 
     /* The line of `name`, or of all names if NULL.  Places carry names as the
      * backend sees them.  All names may be many: they are told as they come,
-     * page by page, and `by` is for one request of it, the first; the others
-     * have host->timeout_ms each.  The same goes for `clients`. */
+     * page by page and each once, and `by` is for one request of it, the first;
+     * each of the others has as long, or host->timeout_ms.  The same goes for
+     * `clients`. */
     int (*list)(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,
                 hf_time by, hf_error *err);
 

@@ -171,6 +171,10 @@ static void nothing(void *arg, const hf_place *place) {
     (void)arg, (void)place;
 }
 
+static void nobody(void *arg, const hf_identity *who, const char *doing) {
+    (void)arg, (void)who, (void)doing;
+}
+
 static int listed(const char *name) {
     return hf__redis_ops.list(be, name, nothing, NULL, soon(), ERR);
 }
@@ -349,6 +353,7 @@ static void looking(void) {
 
     DO(HF_OK, attempt(&c));
     DO(HF_OK, hf__redis_ops.announce(be, "", 30000, soon(), ERR));
+    DO(HF_OK, hf__redis_ops.clients(be, nobody, NULL, soon(), ERR));
     DO(HF_OK, listed(name("seen")));
     DO(HF_OK, listed(NULL));
     DO(HF_OK, release(&c, HF_RELEASE));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * redis_list_test.c - who holds and who waits, read from Redis: every kind by
- * its shape, ours and Redisson's, by name and all at once. */
+ * its shape, ours and Redisson's, by name and all at once; and what clients say
+ * of themselves. */
 #include "redis_seat.h"
 
 #include "backend/redis/keys.h"
@@ -14,6 +15,7 @@ typedef struct told {
     int n;
     hf_place places[64];
     char names[64][64], owners[64][96], kinds[64][16], programs[64][64];
+    char clients[64][40];
 } told;
 
 static void note(void *arg, const hf_place *place) {
@@ -26,6 +28,8 @@ static void note(void *arg, const hf_place *place) {
     snprintf(t->owners[i], sizeof t->owners[i], "%s", place->owner);
     snprintf(t->kinds[i], sizeof t->kinds[i], "%s", place->kind);
     snprintf(t->programs[i], sizeof t->programs[i], "%s", place->program);
+    snprintf(t->clients[i], sizeof t->clients[i], "%s", place->client);
+    t->places[i].client = t->clients[i];
     t->places[i].name = t->names[i];
     t->places[i].owner = t->owners[i];
     t->places[i].kind = t->kinds[i];
@@ -84,6 +88,7 @@ static void a_lock_is_told_with_its_holder(void **state) {
     assert_in_range(p->lease_ms, 1, 30000);
     assert_in_range(p->since_ms, 0, HF_TEST_LONG);
     assert_string_equal(p->program, "a test");
+    assert_string_equal(p->client, CLIENT);
     assert_int_equal(list(NULL)->n, 1);
 }
 
@@ -96,6 +101,7 @@ static void a_lock_of_redisson_is_foreign(void **state) {
     assert_true(p->foreign);
     assert_int_equal(p->token, 0);
     assert_int_equal(p->since_ms, -1);
+    assert_string_equal(p->client, "");
     only(list(NULL), "k", "lock", JAVA ":77");
 }
 
@@ -399,6 +405,283 @@ static void what_is_forbidden_is_passed_over(void **state) {
     only(t, "mine:2", "semaphore", "");
 }
 
+/* ---- many keys --------------------------------------------------------- */
+
+/* So many of those keys that a released lock leaves behind. */
+static void leave_tokens(const char *prefix, int n) {
+    hf_test_server_ask(server,
+                       "EVAL \"for i = 1, ARGV[1] do redis.call('set', "
+                       "'redisson_lock_token:{%s' .. i .. '}', i) end\" 0 %d",
+                       prefix, n);
+}
+
+/* How often the server was asked for that. */
+static long long calls(const char *command) {
+    char key[64];
+    const char *at;
+
+    snprintf(key, sizeof key, "cmdstat_%s:calls=", command);
+    at = strstr(hf_test_server_ask(server, "INFO commandstats"), key);
+    return at ? strtoll(at + strlen(key), NULL, 10) : 0;
+}
+
+typedef struct first {
+    int n;
+    long long scans; /* when the first place was told */
+} first;
+
+static void note_first(void *arg, const hf_place *place) {
+    first *f = arg;
+
+    (void)place;
+    if (f->n++ == 0)
+        f->scans = calls("scan");
+}
+
+/* Every page costs the server a moment; all of them together may take long, so
+ * what is found is told at once. */
+static void many_keys_are_gone_through_in_small_steps(void **state) {
+    (void)state;
+    enum { TOKENS = 20000, HELD = 300, LEAST_PAGES = TOKENS / 1000 };
+    first f = {0};
+    leave_tokens("n", TOKENS);
+    for (int i = 0; i < HELD; i++)
+        hf_test_server_ask(server, "HSET n%d " JAVA ":%d 1", i, i + 1);
+    hf_test_server_ask(server, "CONFIG RESETSTAT");
+    hf_expect(HF_OK, hf__redis_ops.list(be, NULL, note_first, &f, soon(), ERR));
+    assert_int_equal(f.n, HELD);
+    assert_int_equal(calls("keys"), 0);
+    assert_true(calls("scan") >= 4 * LEAST_PAGES);
+    assert_true(f.scans < LEAST_PAGES / 2);
+    /* No script looks at more than a few of them. */
+    assert_true(calls("evalsha") + calls("eval") >= HELD / 50);
+}
+
+/* While keys come in great numbers SCAN tells of some again. */
+static void add_keys(void *arg, const hf_place *place) {
+    told *t = arg;
+
+    if (t->n == 0)
+        leave_tokens("more", 30000);
+    note(t, place);
+}
+
+static void a_name_is_told_once_though_keys_come_by_twice(void **state) {
+    (void)state;
+    told *t = list(NULL);
+    for (int i = 0; i < 60; i++)
+        hf_test_server_ask(server, "HSET k%d " JAVA ":%d 1", i, i + 1);
+    leave_tokens("k", 2000);
+    hf_expect(HF_OK, hf__redis_ops.list(be, NULL, add_keys, t, soon(), ERR));
+    assert_int_equal(t->n, 60);
+    for (int i = 0; i < 60; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "k%d", i);
+        only(t, name, "lock", NULL);
+    }
+}
+
+/* What was a hash with a queue is a queue alone by the time those are gone
+ * through. */
+static void end_hold(void *arg, const hf_place *place) {
+    if (place->holds)
+        hf_test_server_ask(server, "DEL f");
+    note(arg, place);
+}
+
+static void a_line_is_told_once_though_it_moves_meanwhile(void **state) {
+    (void)state;
+    told *t = list(NULL);
+    hf_test_server_ask(server, "HSET f " JAVA ":7 1");
+    hf_test_server_ask(server, "RPUSH redisson_lock_queue:{f} " JAVA ":8");
+    hf_expect(HF_OK, hf__redis_ops.list(be, NULL, end_hold, t, soon(), ERR));
+    assert_int_equal(t->n, 2);
+    assert_true(only(t, "f", "fair", JAVA ":7")->holds);
+    assert_false(only(t, "f", "fair", JAVA ":8")->holds);
+}
+
+static void dawdle(void *arg, const hf_place *place) {
+    const hf_time *until = arg;
+
+    (void)place;
+    while (hf__now() <= *until)
+        hf__world->poll(NULL, 0, *until + HF_MS);
+}
+
+static void time_is_counted_for_each_request_of_a_listing(void **state) {
+    (void)state;
+    hf_time by;
+    hf_test_server_ask(server, "HSET k " JAVA ":7 1");
+    by = hf__after_ms(3000);
+    hf_expect(HF_OK, hf__redis_ops.list(be, NULL, dawdle, &by, by, ERR));
+    assert_true(hf__now() > by);
+}
+
+/* ---- records ----------------------------------------------------------- */
+
+#define OTHER "22222222-3333-4444-8555-666666666666"
+
+typedef struct records {
+    int n;
+    hf_identity who[8];
+    char doing[8][HF_DOING_MAX + 1];
+} records;
+
+static void note_record(void *arg, const hf_identity *who, const char *doing) {
+    records *r = arg;
+
+    assert_true(r->n < 8);
+    r->who[r->n] = *who;
+    strcpy(r->doing[r->n++], doing);
+}
+
+static void count_record(void *arg, const hf_identity *who, const char *doing) {
+    (void)who, (void)doing;
+    ++*(int *)arg;
+}
+
+static records *clients(void) {
+    static records r;
+
+    r.n = 0;
+    hf_expect(HF_OK, hf__redis_ops.clients(be, note_record, &r, soon(), ERR));
+    return &r;
+}
+
+/* The number of the client's record; -1: it has none. */
+static int record_of(const records *r, const char *client) {
+    for (int i = 0; i < r->n; i++)
+        if (strcmp(r->who[i].client, client) == 0)
+            return i;
+    return -1;
+}
+
+static void say(const char *doing, int lease_ms) {
+    hf_expect(HF_OK, hf__redis_ops.announce(be, doing, lease_ms, soon(), ERR));
+}
+
+/* Another client of the same server. */
+static hf_backend *open_other(hf_host *other) {
+    hf_backend *mine = be, *theirs;
+
+    *other = host;
+    strcpy(other->identity.client, OTHER);
+    strcpy(other->identity.program, "another");
+    hf_uri *uri = NULL;
+    hf_expect(HF_OK, hf_uri_parse(&uri, hf_test_server_uri(server), ERR));
+    hf_expect(HF_OK, hf__redis_ops.open(&theirs, uri, other, soon(), ERR));
+    hf_uri_free(uri);
+    be = mine;
+    return theirs;
+}
+
+static void every_client_is_told_with_what_it_does(void **state) {
+    (void)state;
+    static char longest[HF_DOING_MAX + 1];
+    hf_host other;
+    hf_backend *theirs = open_other(&other);
+    records *r;
+    for (int i = 0; i < HF_DOING_MAX; i++)
+        longest[i] = (char)(i % 255 + 1);
+    assert_int_equal(clients()->n, 0);
+    say("holds a\nholds b\n", 30000);
+    hf_expect(HF_OK,
+              hf__redis_ops.announce(theirs, longest, 30000, soon(), ERR));
+    r = clients();
+    assert_int_equal(r->n, 2);
+    int mine = record_of(r, CLIENT), its = record_of(r, OTHER);
+    assert_true(mine >= 0 && its >= 0);
+    assert_string_equal(r->who[mine].program, "a test");
+    assert_string_equal(r->who[its].program, "another");
+    assert_string_equal(r->doing[mine], "holds a\nholds b\n");
+    assert_string_equal(r->doing[its], longest);
+    say("", 30000);
+    r = clients();
+    assert_string_equal(r->doing[record_of(r, CLIENT)], "");
+    hf__redis_ops.close(theirs, false);
+    r = clients();
+    assert_int_equal(r->n, 1); /* it took its record along */
+    assert_int_equal(record_of(r, CLIENT), 0);
+    assert_false(exists("holdfast:client:" OTHER));
+    assert_int_equal(
+        hf_test_server_ask_number(server, "ZCARD holdfast:client:all"), 1);
+}
+
+/* All that is left of one that died is gone with its lease, and struck from the
+ * list by the next who comes. */
+static void a_record_ends_with_its_lease(void **state) {
+    (void)state;
+    say("", 1);
+    hf_test_eventually(clients()->n == 0, HF_TEST_LONG);
+    hf_test_eventually(!exists("holdfast:client:all"), HF_TEST_LONG);
+    hf_test_server_ask(server, "ZADD holdfast:client:all 1 " OTHER);
+    say("", 30000);
+    assert_int_equal(
+        hf_test_server_ask_number(server, "ZCARD holdfast:client:all"), 1);
+    assert_int_equal(record_of(clients(), CLIENT), 0);
+    assert_in_range(
+        hf_test_server_ask_number(server, "PTTL holdfast:client:" CLIENT), 1,
+        30000);
+    assert_in_range(
+        hf_test_server_ask_number(server, "PTTL holdfast:client:all"), 1,
+        30000);
+}
+
+/* One that lives longer keeps the list. */
+static void a_short_lease_does_not_end_the_list_of_the_others(void **state) {
+    (void)state;
+    hf_host other;
+    hf_backend *theirs = open_other(&other);
+    hf_expect(HF_OK, hf__redis_ops.announce(theirs, "", 30000, soon(), ERR));
+    say("", 1);
+    hf_test_eventually(clients()->n == 1, HF_TEST_LONG);
+    assert_int_equal(record_of(clients(), OTHER), 0);
+    hf__redis_ops.close(theirs, false);
+}
+
+static void what_was_flushed_is_back_with_the_next_record(void **state) {
+    (void)state;
+    say("one", 30000);
+    hf_test_server_ask(server, "FLUSHALL");
+    hf_test_server_ask(server, "SCRIPT FLUSH");
+    assert_int_equal(clients()->n, 0);
+    say("two", 30000);
+    assert_int_equal(clients()->n, 1);
+    assert_string_equal(clients()->doing[0], "two");
+}
+
+/* A client of before wrote no list, and says nothing of what it does; and what
+ * it reads is what it knows. */
+static void a_record_of_before_still_says_who_holds(void **state) {
+    (void)state;
+    hf_test_server_ask(server, "SET holdfast:client:" OTHER
+                               " \"pid=7\\nprogram=old\" PX 30000");
+    hf_test_server_ask(server, "HSET k " OTHER ":5 1");
+    const hf_place *p = only(list("k"), "k", "lock", OTHER ":5");
+    assert_false(p->foreign);
+    assert_string_equal(p->program, "old");
+    say("waits lock k", 30000);
+    assert_int_equal(
+        strncmp(hf_test_server_ask(server, "GET holdfast:client:" CLIENT),
+                "pid=0\nhost=here\nprogram=a test\n", 31),
+        0);
+}
+
+static void hundreds_of_clients_are_told_page_by_page(void **state) {
+    (void)state;
+    int n = 0;
+    hf_test_server_ask(
+        server,
+        "EVAL \"for i = 1, 700 do local c = 'c' .. i redis.call('zadd', "
+        "'holdfast:client:all', 9e15, c) redis.call('set', "
+        "'holdfast:client:' .. c, 'pid=' .. i) end\" 0");
+    hf_test_server_ask(server, "CONFIG RESETSTAT");
+    hf_expect(HF_OK, hf__redis_ops.clients(be, count_record, &n, soon(), ERR));
+    assert_int_equal(n, 700);
+    assert_true(calls("zscan") >= 7);
+    assert_int_equal(calls("scan") + calls("keys"), 0);
+}
+
 static const struct CMUnitTest tests[] = {
     TEST(a_lock_is_told_with_its_holder),
     TEST(a_lock_of_redisson_is_foreign),
@@ -421,5 +704,15 @@ static const struct CMUnitTest tests[] = {
     TEST(what_is_not_ours_is_not_listed),
     TEST(thousands_of_things_are_found_page_by_page),
     TEST_BARE(what_is_forbidden_is_passed_over),
+    TEST(many_keys_are_gone_through_in_small_steps),
+    TEST(a_name_is_told_once_though_keys_come_by_twice),
+    TEST(a_line_is_told_once_though_it_moves_meanwhile),
+    TEST(time_is_counted_for_each_request_of_a_listing),
+    TEST(every_client_is_told_with_what_it_does),
+    TEST(a_record_ends_with_its_lease),
+    TEST(a_short_lease_does_not_end_the_list_of_the_others),
+    TEST(what_was_flushed_is_back_with_the_next_record),
+    TEST(a_record_of_before_still_says_who_holds),
+    TEST(hundreds_of_clients_are_told_page_by_page),
 };
 HF_SUITE(tests)

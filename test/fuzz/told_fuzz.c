@@ -84,6 +84,23 @@ static void check_record(const char *text) {
     assert(strcmp(again.host, who.host) == 0);
 }
 
+/* What is read is at most what a record may say, and is read back. */
+static void check_doing(const char *text) {
+    static char doing[HF_DOING_MAX + 1], again[HF_DOING_MAX + 1];
+    uint64_t number = hf__record_number(text);
+    hf_identity who;
+    char *written;
+
+    hf__record_read(&who, text);
+    hf__record_doing(doing, text);
+    written = hf__record_new(&who, number, doing);
+    assert(written);
+    hf__record_doing(again, written);
+    assert(strcmp(again, doing) == 0);
+    assert(hf__record_number(written) == number);
+    free(written);
+}
+
 static void told(void *arg, hf_verdict_level level, const char *what,
                  const char *text) {
     size_t *n = arg;
@@ -150,6 +167,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(text, data, size);
     check_info(text);
     check_record(text);
+    check_doing(text);
     check_clock(data, size);
     copy = strdup(text);
     assert(copy != NULL);

@@ -264,6 +264,43 @@ static void a_record_that_others_wrote_is_read_as_far_as_it_goes(void **state) {
     assert_string_equal(who.host, longest);
 }
 
+/* Whatever stands in it, and however long it is. */
+static void what_a_client_does_is_read_back(void **state) {
+    (void)state;
+    static char longest[HF_DOING_MAX + 1], again[HF_DOING_MAX + 1];
+    hf_identity me = {.pid = 7, .host = "doing=x\nnumber=3"}, who;
+    char *text;
+    for (int i = 0; i < HF_DOING_MAX; i++)
+        longest[i] = (char)(i % 255 + 1);
+    text = hf__record_new(&me, UINT64_MAX, longest);
+    assert_non_null(text);
+    assert_true(hf__record_number(text) == UINT64_MAX);
+    hf__record_doing(again, text);
+    assert_string_equal(again, longest);
+    hf__record_read(&who, text);
+    assert_memory_equal(&who, &me, sizeof me);
+    text[HF_RECORD_SIZE - 1] = '\0'; /* as those read it who list locks */
+    hf__record_read(&who, text);
+    assert_memory_equal(&who, &me, sizeof me);
+    free(text);
+    text = hf__record_new(&me, 1, "");
+    hf__record_doing(again, text);
+    assert_string_equal(again, "");
+    free(text);
+}
+
+static void a_record_of_before_says_nothing_of_what_is_done(void **state) {
+    (void)state;
+    static char doing[HF_DOING_MAX + 1];
+    static char much[2 * HF_DOING_MAX] = "pid=7\ndoing=";
+    hf__record_doing(doing, "pid=7\nhost=a");
+    assert_string_equal(doing, "");
+    assert_true(hf__record_number("pid=7\nhost=a") == 0);
+    memset(much + strlen(much), 'x', sizeof much - strlen(much) - 1);
+    hf__record_doing(doing, much); /* by one that may say more */
+    assert_int_equal(strlen(doing), HF_DOING_MAX);
+}
+
 /* ---- what a server says of itself -------------------------------------- */
 
 /* What a server that is asked would answer; NULL: that code. */
@@ -836,6 +873,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_channel_of_others_is_none_of_ours),
     cmocka_unit_test(the_longest_record_is_read_back),
     cmocka_unit_test(a_record_that_others_wrote_is_read_as_far_as_it_goes),
+    cmocka_unit_test(what_a_client_does_is_read_back),
+    cmocka_unit_test(a_record_of_before_says_nothing_of_what_is_done),
     cmocka_unit_test(info_is_there_or_not),
     cmocka_unit_test(versions_are_understood),
     cmocka_unit_test(a_setting_may_be_unknown),

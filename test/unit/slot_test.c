@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * slot_test.c - the slot of a key, as the servers count it. */
+#include "backend/redis/keys.h"
 #include "backend/redis/topology/slot.h"
 #include "support/suite.h"
 
@@ -55,9 +56,34 @@ static void every_slot_has_a_tag_that_lies_in_it(void **s) {
     }
 }
 
+/* So that as many masters as can share the records of clients. */
+static void there_is_a_shelf_in_every_eighth_of_the_slots(void **s) {
+    unsigned eighths = 0;
+    char record[HF_KEY_SIZE], all[HF_KEY_SIZE];
+    (void)s;
+    for (int i = 0; i < HF_SHELVES; i++) {
+        hf__key_client(record, hf__shelves[i], "a");
+        hf__key_client(all, hf__shelves[i], HF_ALL_CLIENTS);
+        assert_int_equal(hf__slot(record), hf__slot(all));
+        eighths |= 1u << hf__slot(all) / (HF_SLOTS / 8);
+    }
+    assert_int_equal(eighths, 255);
+}
+
+/* Clients of all versions and machines must agree on it. */
+static void the_shelf_of_a_client_stays_what_it_is(void **s) {
+    (void)s;
+    assert_string_equal(hf__shelf_of("11111111-2222-4333-8444-555555555555"),
+                        "28");
+    assert_string_equal(hf__shelf_of("99999999-8888-4777-8666-555555555555"),
+                        "26");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(slots_are_those_of_the_servers),
     cmocka_unit_test(what_stands_in_the_first_braces_counts),
+    cmocka_unit_test(there_is_a_shelf_in_every_eighth_of_the_slots),
+    cmocka_unit_test(the_shelf_of_a_client_stays_what_it_is),
     cmocka_unit_test(every_slot_has_a_tag_that_lies_in_it),
 };
 HF_SUITE(tests)

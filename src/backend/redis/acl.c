@@ -24,7 +24,6 @@ static const struct {
     {"ping", 0, 0},
     {"role", 0, 0},
     {"time", 0, 0},
-    {"set", 0, 0},  /* who we are */
     {"scan", 0, 0}, /* ls */
     {"info", 0, 0}, /* doctor */
     {"select", HF_ACL_DATABASE, 0},
@@ -198,7 +197,7 @@ static void channels_of(patterns *p, const char *name) {
 static void keys_of_ours(patterns *p, unsigned uses) {
     char key[HF_KEY_SIZE];
 
-    hf__key_client(key, ANY);
+    hf__key_client(key, NULL, ANY); /* with shelves, too */
     add_pattern(p, key);
     if (!(uses & HF_ACL_DELAY))
         return;

@@ -49,8 +49,22 @@ char *hf__key_writers(char *buf, const char *name) {
     return prefix(buf, "holdfast_rw_writers", name);
 }
 
-char *hf__key_client(char *buf, const char *client) {
-    return stpcpy(stpcpy(buf, HF_CLIENT_PREFIX), client);
+const char *const hf__shelves[HF_SHELVES] = {"26", "27", "28", "29",
+                                             "50", "51", "52", "53"};
+
+const char *hf__shelf_of(const char *client) {
+    unsigned hash = 2166136261u;
+
+    for (; *client; client++)
+        hash = (hash ^ (unsigned char)*client) * 16777619u;
+    return hf__shelves[hash % HF_SHELVES];
+}
+
+char *hf__key_client(char *buf, const char *shelf, const char *client) {
+    buf = stpcpy(buf, "holdfast:client:");
+    if (shelf)
+        buf = stpcpy(stpcpy(stpcpy(buf, "{"), shelf), "}:");
+    return stpcpy(buf, client);
 }
 
 char *hf__decimal(char *buf, uint64_t number) {

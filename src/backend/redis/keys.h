@@ -13,7 +13,6 @@
 
 #define HF_CHANNEL_PREFIX "redisson_lock__channel"
 #define HF_TOKEN_PREFIX   "redisson_lock_token"
-#define HF_CLIENT_PREFIX  "holdfast:client:"
 #define HF_ERA_KEY        "holdfast_era"
 
 enum { HF_KEY_SIZE = 640, HF_OWNER_SIZE = 80, HF_DECIMAL_SIZE = 24 };
@@ -47,8 +46,27 @@ char *hf__key_ear(char *buf, const char *client, const hf_claim *c);
 char *hf__key_hold(char *buf, const char *name, const char *client,
                    uint64_t owner);
 
-/* The record of the client. */
-char *hf__key_client(char *buf, const char *client);
+/* ---- records of clients ---- */
+
+/* A client's record and the list of all who have one are written together, so
+ * they lie in one slot.  In a cluster there are several such places, *shelves*,
+ * each with the records of some clients and a list of its own.  One for all
+ * would put every client's record at one master; one for each slot would have
+ * whoever wants all records ask for 16384 lists.  With eight, one in every
+ * eighth of the slots, up to eight masters share the work, and eight requests
+ * find all records, wherever the slots have gone. */
+enum { HF_SHELVES = 8 };
+extern const char *const hf__shelves[HF_SHELVES]; /* their tags */
+
+const char *hf__shelf_of(const char *client);
+
+/* The record of the client, on that shelf; NULL: there are none, it is one
+ * server.  "" as the client: what all of them begin with. */
+char *hf__key_client(char *buf, const char *shelf, const char *client);
+
+/* Who has a record there: a sorted set, by when it ends.  No client is called
+ * like that, and who may use records may use it. */
+#define HF_ALL_CLIENTS "all"
 
 /* The number as text, into HF_DECIMAL_SIZE bytes; the end. */
 char *hf__decimal(char *buf, uint64_t number);

@@ -18,16 +18,23 @@
  * other, and are only told of by name: the numbers of a database are not ours
  * to list.  Whoever waits otherwise is unknown to Redis.
  *
+ * Nothing of this takes the server long: a page of SCAN, or a script about a
+ * few keys.  There may be as many of them as there are keys, so each has its
+ * own time.  SCAN may tell of a key twice, and a claim may pass from one shape
+ * to another under our eyes; a name is told of once.
+ *
  * In a cluster every master is gone through.  The record that says who a
- * client is often lies at another than what the client holds; then it is asked
+ * client is often lies at another than what the client holds; so it is asked
  * for there. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../err.h"
+#include "../../world.h"
 #include "keys.h"
 #include "redis.h"
 #include "reply.h"
+#include "seen.h"
 
 enum { PAGE = 100, RECORDS = 64, UUID_SIZE = 37 };
 
@@ -39,12 +46,13 @@ typedef struct record {
 
 typedef struct listing {
     hf_topology *topology;
-    hf_time by;
-    hf_node *node; /* that we look at */
+    hf_time answer; /* so long a request may take */
+    hf_node *node;  /* that we look at            */
     hf_place_fn *fn;
     void *arg;
     const char *type, *match; /* of the keys we go through; "": one name */
     record *records;          /* RECORDS of them, in a cluster */
+    hf_seen seen;             /* names that were told of       */
 } listing;
 
 /* What list.lua tells of a name and of a place under it. */
@@ -55,6 +63,19 @@ enum { KIND, OWNER, HOLDS, LEFT, COUNT, RECORD, N_PLACE };
 static int odd(listing *l, hf_error *err) {
     hf__reply_odd(err, l->node->server.where);
     return err->code = HF_ESTORE;
+}
+
+static hf_time answer_by(const listing *l) {
+    return hf__now() + l->answer;
+}
+
+/* What scripts are told that keys of records begin with; "": they are not at
+ * this server. */
+static const char *records_here(const listing *l, char buf[HF_KEY_SIZE]) {
+    buf[0] = '\0';
+    if (!l->records)
+        hf__key_client(buf, NULL, "");
+    return buf;
 }
 
 /* A token of ours is the server's time at the grant, or little more. */
@@ -84,16 +105,19 @@ static uint64_t token_of(const char *kind, const redisReply *token) {
     return alone ? (uint64_t)token->integer : 0;
 }
 
-/* The record of a client from wherever it lies, or "". */
+/* The record of a client from wherever it lies, or "".  What it does may be
+ * cut off. */
 static void fetch_record(listing *l, record *r) {
-    char key[HF_KEY_SIZE];
+    char key[HF_KEY_SIZE], last[HF_DECIMAL_SIZE];
     redisReply *reply;
     hf_error err;
 
-    hf__key_client(key, r->client);
+    hf__decimal(last, sizeof r->text - 2);
+    hf__key_client(key, hf__shelf_of(r->client), r->client);
     r->text[0] = '\0';
-    if (hf__topology_ask(l->topology, key, 2, (const char *const[]){"GET", key},
-                         &reply, l->by, &err) != HF_OK)
+    if (hf__topology_ask(l->topology, key, 4,
+                         (const char *const[]){"GETRANGE", key, "0", last},
+                         &reply, answer_by(l), &err) != HF_OK)
         return;
     if (reply->type == REDIS_REPLY_STRING && reply->len < sizeof r->text)
         strcpy(r->text, reply->str);
@@ -103,17 +127,16 @@ static void fetch_record(listing *l, record *r) {
 /* `found` by the script, or asked for: the script sees one server only. */
 static const char *record_of(listing *l, const char *owner, const char *found) {
     size_t len = strcspn(owner, ":");
-    unsigned h = 2166136261u;
+    char client[UUID_SIZE];
     record *r;
 
     if (*found || !l->records || len != UUID_SIZE - 1 || !owner[len])
         return found;
-    for (size_t i = 0; i < len; i++)
-        h = (h ^ (unsigned char)owner[i]) * 16777619u;
-    r = &l->records[h % RECORDS];
-    if (strncmp(r->client, owner, len) != 0) {
-        memcpy(r->client, owner, len);
-        r->client[len] = '\0';
+    memcpy(client, owner, len);
+    client[len] = '\0';
+    r = &l->records[hf__seen_hash(client) % RECORDS];
+    if (strcmp(r->client, client) != 0) {
+        strcpy(r->client, client);
         fetch_record(l, r);
     }
     return r->text;
@@ -122,6 +145,7 @@ static const char *record_of(listing *l, const char *owner, const char *found) {
 static void tell(listing *l, const redisReply *line, const redisReply *p) {
     const char *text =
         record_of(l, p->element[OWNER]->str, p->element[RECORD]->str);
+    size_t client = strcspn(p->element[OWNER]->str, ":");
     hf_identity who;
     hf_place place = {.name = line->element[NAME]->str,
                       .kind = p->element[KIND]->str,
@@ -133,11 +157,14 @@ static void tell(listing *l, const redisReply *line, const redisReply *p) {
 
     hf__record_read(&who, text);
     place.foreign = *place.owner && !*text;
+    if (*text && client < sizeof who.client)
+        memcpy(who.client, place.owner, client); /* the rest is zero */
     place.permits = strcmp(place.kind, "permit") == 0;
     if (place.holds)
         place.token = token_of(place.kind, line->element[TOKEN]);
     if (!place.foreign)
         place.since_ms = since_ms(l, place.token);
+    place.client = who.client;
     place.host = who.host;
     place.program = who.program;
     place.user = who.user;
@@ -146,13 +173,19 @@ static void tell(listing *l, const redisReply *line, const redisReply *p) {
     l->fn(l->arg, &place);
 }
 
-static void tell_line(listing *l, const redisReply *line) {
-    if (!hf__reply_has(line, PLACES, 0) || !line->element[NAME]->str ||
+static int tell_line(listing *l, const redisReply *line, hf_error *err) {
+    int rc;
+
+    if (!hf__reply_has(line, PLACES + 1, 0) || !line->element[NAME]->str ||
         line->element[TOKEN]->type != REDIS_REPLY_INTEGER)
-        return;
-    for (size_t i = PLACES; i < line->elements; i++)
+        return HF_OK; /* nobody stands there */
+    rc = hf__seen_add(&l->seen, line->element[NAME]->str);
+    if (rc < 0)
+        return hf__fail_plain(err, rc);
+    for (size_t i = PLACES; rc == HF_OK && i < line->elements; i++)
         if (is_place(line->element[i]))
             tell(l, line, line->element[i]);
+    return HF_OK;
 }
 
 /* Takes the answer about n names or keys. */
@@ -160,7 +193,7 @@ static int tell_lines(listing *l, redisReply *reply, size_t n, hf_error *err) {
     int rc = hf__reply_has(reply, n, 0) ? HF_OK : odd(l, err);
 
     for (size_t i = 0; rc == HF_OK && i < n; i++)
-        tell_line(l, reply->element[i]);
+        rc = tell_line(l, reply->element[i], err);
     freeReplyObject(reply);
     return rc;
 }
@@ -168,13 +201,14 @@ static int tell_lines(listing *l, redisReply *reply, size_t n, hf_error *err) {
 /* Looks at n keys, at most a page. */
 static int look_at(listing *l, const char *const *keys, size_t n,
                    hf_error *err) {
-    const char *argv[PAGE + 2] = {HF_CLIENT_PREFIX, l->type};
+    char records[HF_KEY_SIZE];
+    const char *argv[PAGE + 2] = {records_here(l, records), l->type};
     hf_call call = {.script = HF_SCRIPT_LIST, .argc = (int)n + 2, .argv = argv};
     redisReply *reply;
     int rc;
 
     memcpy(argv + 2, keys, n * sizeof *keys);
-    rc = hf__node_call(l->node, &call, &reply, l->by, err);
+    rc = hf__node_call(l->node, &call, &reply, answer_by(l), err);
     if (rc != HF_OK)
         return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;
     return tell_lines(l, reply, n, err);
@@ -184,7 +218,8 @@ static int look_at(listing *l, const char *const *keys, size_t n,
  * there it must be, so that the server can say that it is elsewhere. */
 static int look_at_name(listing *l, const char *name, hf_error *err) {
     hf_topology *t = l->topology;
-    const char *argv[] = {name, HF_CLIENT_PREFIX, l->type, name};
+    char records[HF_KEY_SIZE];
+    const char *argv[] = {name, records_here(l, records), l->type, name};
     int skip = t->slotted ? 0 : 1;
     hf_call call = {.script = HF_SCRIPT_LIST,
                     .name = name,
@@ -192,7 +227,7 @@ static int look_at_name(listing *l, const char *name, hf_error *err) {
                     .argc = 4 - skip,
                     .argv = argv + skip};
     redisReply *reply;
-    int rc = hf__topology_call(t, &call, &reply, l->by, err);
+    int rc = hf__topology_call(t, &call, &reply, answer_by(l), err);
 
     if (rc != HF_OK)
         return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;
@@ -227,7 +262,7 @@ static int scan(listing *l, char cursor[24], hf_error *err) {
     const char *argv[] = {"SCAN", cursor,  "COUNT", "500",
                           "TYPE", l->type, "MATCH", l->match};
     redisReply *reply;
-    int rc = hf__node_ask(l->node, 8, argv, &reply, l->by, err);
+    int rc = hf__node_ask(l->node, 8, argv, &reply, answer_by(l), err);
 
     if (rc != HF_OK)
         return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;
@@ -283,17 +318,27 @@ static int list_all(listing *l, hf_error *err) {
 
 int hf__redis_list_node(hf_node *node, const char *name, hf_place_fn *fn,
                         void *arg, hf_time by, hf_error *err) {
-    listing l = {
-        .by = by, .node = node, .fn = fn, .arg = arg, .type = "", .match = ""};
+    listing l = {.answer = by - hf__now(),
+                 .node = node,
+                 .fn = fn,
+                 .arg = arg,
+                 .type = "",
+                 .match = ""};
+    int rc = name ? look_at(&l, &name, 1, err) : list_node(&l, err);
 
-    return name ? look_at(&l, &name, 1, err) : list_node(&l, err);
+    hf__seen_clear(&l.seen);
+    return rc;
 }
 
 int hf__redis_list(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,
                    hf_time by, hf_error *err) {
     hf_topology *t = ((hf_redis *)be)->topology;
-    listing l = {
-        .topology = t, .by = by, .fn = fn, .arg = arg, .type = "", .match = ""};
+    listing l = {.topology = t,
+                 .answer = by - hf__now(),
+                 .fn = fn,
+                 .arg = arg,
+                 .type = "",
+                 .match = ""};
     int rc = name ? hf__keys_check(name, err) : HF_OK;
 
     if (rc != HF_OK)
@@ -301,6 +346,7 @@ int hf__redis_list(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,
     if (t->slotted && !(l.records = calloc(RECORDS, sizeof *l.records)))
         return hf__fail_plain(err, HF_ENO_MEMORY);
     rc = name ? look_at_name(&l, name, err) : list_all(&l, err);
+    hf__seen_clear(&l.seen);
     free(l.records);
     return rc;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * record.c - who a client is, as it stands in the store.
+ * record.c - who a client is and what it does, as it stands in the store.
  *
  * Lines of `key=value`, so that one can read it with redis-cli; what would
  * spoil a line is written %XX.  Unknown keys are passed over: a newer client
- * may say more. */
+ * may say more.  What it does comes last, on one line however long: whoever
+ * wants to know only who it is reads the first HF_RECORD_SIZE bytes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static char *write_escaped(char *to, const char *text) {
     return to;
 }
 
-void hf__record_write(char *buf, const hf_identity *identity) {
+static char *write_identity(char *buf, const hf_identity *identity) {
     buf += sprintf(buf, "pid=%" PRId64, identity->pid);
     for (int i = 0; i < N_FIELDS; i++) {
         const char *value = (const char *)identity + fields[i].offset;
@@ -58,6 +59,25 @@ void hf__record_write(char *buf, const hf_identity *identity) {
         buf = write_escaped(buf, value);
     }
     *buf = '\0';
+    return buf;
+}
+
+void hf__record_write(char *buf, const hf_identity *identity) {
+    write_identity(buf, identity);
+}
+
+char *hf__record_new(const hf_identity *identity, uint64_t number,
+                     const char *doing) {
+    static const char keys[] = "\nnumber=18446744073709551615\ndoing=";
+    char *text = malloc(HF_RECORD_SIZE + sizeof keys + 3 * strlen(doing));
+    char *to;
+
+    if (!text)
+        return NULL;
+    to = write_identity(text, identity);
+    to += sprintf(to, "\nnumber=%" PRIu64 "\ndoing=", number);
+    *write_escaped(to, doing) = '\0';
+    return text;
 }
 
 static int hex(char c) {
@@ -105,4 +125,35 @@ void hf__record_read(hf_identity *ret, const char *text) {
         text += len;
         text += *text == '\n';
     }
+}
+
+/* The value of a key, not decoded; NULL: there is none. */
+static const char *value_of(const char *text, const char *key, size_t *len) {
+    size_t n = strlen(key);
+
+    while (*text) {
+        size_t line = strcspn(text, "\n");
+
+        if (line > n && text[n] == '=' && memcmp(text, key, n) == 0) {
+            *len = line - n - 1;
+            return text + n + 1;
+        }
+        text += line;
+        text += *text == '\n';
+    }
+    return NULL;
+}
+
+uint64_t hf__record_number(const char *text) {
+    size_t len;
+    const char *value = value_of(text, "number", &len);
+
+    return value ? strtoull(value, NULL, 10) : 0;
+}
+
+void hf__record_doing(char *buf, const char *text) {
+    size_t len = 0;
+    const char *value = value_of(text, "doing", &len);
+
+    read_escaped(buf, HF_DOING_MAX + 1, value ? value : "", len);
 }

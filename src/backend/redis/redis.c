@@ -45,6 +45,8 @@ static const char *client_of(hf_backend *be) {
 static void close_backend(hf_backend *be, bool forked) {
     hf_redis *r = redis_of(be);
 
+    if (!forked)
+        hf__redis_take_leave(r);
     hf__topology_free(r->topology, forked);
     if (forked)
         return; /* threads that are gone may have held its locks */
@@ -368,34 +370,6 @@ static int release(hf_backend *be, hf_claim *c, hf_how how, const char *whose,
     return rc;
 }
 
-/* ---- announce ---------------------------------------------------------- */
-
-/* In a cluster the record may lie at a server that is silent, while renewals
- * at the others wait for us. */
-enum { ANNOUNCE_MS = 250 };
-
-static int announce(hf_backend *be, const char *doing, int lease_ms, hf_time by,
-                    hf_error *err) {
-    char key[HF_KEY_SIZE], record[HF_RECORD_SIZE], ms[HF_DECIMAL_SIZE];
-    redisReply *reply;
-    int rc;
-
-    (void)doing;
-    if (redis_of(be)->topology->slotted)
-        by = hf__sooner(by, hf__after_ms(ANNOUNCE_MS));
-    hf__key_client(key, client_of(be));
-    hf__record_write(record, &be->host->identity);
-    hf__decimal(ms, (uint64_t)lease_ms);
-    rc = hf__topology_ask(redis_of(be)->topology, key, 5,
-                          (const char *const[]){"SET", key, record, "PX", ms},
-                          &reply, by, err);
-    if (rc != HF_OK)
-        return rc;
-    freeReplyObject(reply);
-    hf__topology_set_clock(redis_of(be)->topology, key, by);
-    return HF_OK;
-}
-
 /* ---- the table --------------------------------------------------------- */
 
 static const char *const schemes[] = {
@@ -424,7 +398,8 @@ const hf_backend_ops hf__redis_ops = {
     .renew = hf__redis_renew,
     .release = release,
     .count = hf__redis_count,
-    .announce = announce,
+    .announce = hf__redis_announce,
+    .clients = hf__redis_clients,
     .list = hf__redis_list,
     .examine = hf__redis_examine,
     .rights = hf__redis_rights,

@@ -57,6 +57,9 @@
     X(REDLOCK_CONFIRM, hf_redlock_confirm_lua)                                 \
     X(REDLOCK_SIMPLE_ATTEMPT, hf_redlock_simple_attempt_lua)                   \
     X(REDLOCK_SIMPLE_CONFIRM, hf_redlock_simple_confirm_lua)                   \
+    X(ANNOUNCE, hf_announce_lua)                                               \
+    X(TAKE_LEAVE, hf_take_leave_lua)                                           \
+    X(CLIENTS, hf_clients_lua)                                                 \
     X(LIST, hf_list_lua)
 
 typedef enum hf_script {

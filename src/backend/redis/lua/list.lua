@@ -1,13 +1,13 @@
 -- list.lua - who stands under some names, for those who look.
---   ARGV   1 what the keys of client records begin with
+--   ARGV   1 what the keys of client records begin with; '' they are elsewhere
 --          2 how the rest was found: '' it is names, asked for;
 --            'hash', 'list', 'zset' or 'string' it is keys of that type
 --          then the names or keys
 --   gives  for each {name, token, place, …}, where a place is
 --          {kind, owner, 1 holds or 0 waits, ms left, count, record}
 -- Read only.  Nothing of this is in KEYS, for some of it may be forbidden to
--- our user: that is passed over.  A record is what the owner's client says of
--- itself, '' if it is none of ours.  Any key may come by here: what is too big
+-- our user: that is passed over.  A record is who the owner's client is, without
+-- what it does; '' if it is none of ours.  Any key may come by here: what is too big
 -- to be ours is other people's data and is not read.
 --
 -- A counter could be a semaphore, a latch or anybody's number.  So it is told
@@ -54,11 +54,23 @@ local function name_of(key)
     return tag
 end
 
+local records = {}
+
+local function record_of(client)
+    if not client or ARGV[1] == '' then
+        return ''
+    end
+    if not records[client] then
+        local text = ask('getrange', ARGV[1] .. client, 0, 1022) or ''
+        records[client] = string.match(text, '^(.-)\ndoing=') or text
+    end
+    return records[client]
+end
+
 local function add(places, kind, owner, holds, ms, count)
     local client = string.match(owner, '^(.-):%-?%d+$') or
                    string.match(owner, '^(.-):%-?%d+:write$')
-    local record = client and ask('get', ARGV[1] .. client) or ''
-    places[#places + 1] = {kind, owner, holds, ms, count, record}
+    places[#places + 1] = {kind, owner, holds, ms, count, record_of(client)}
 end
 
 -- The longest of a reader's leases; 0: all of them are over.

@@ -11,6 +11,7 @@
 #include "../keys.h"
 #include "../redis.h"
 #include "../reply.h"
+#include "../seen.h"
 #include "redlock.h"
 
 /* ---- the last token ---------------------------------------------------- */
@@ -97,56 +98,34 @@ int hf__redlock_count(hf_backend *be, hf_claim *c, hf_count_op op,
     return HF_OK;
 }
 
-/* ---- announce ---------------------------------------------------------- */
-
-/* Nobody waits for it: should it be lost, the next one comes in time. */
-int hf__redlock_announce(hf_backend *be, const char *doing, int lease_ms,
-                         hf_time by, hf_error *err) {
-    hf_redlock *rl = (hf_redlock *)be;
-    char key[HF_KEY_SIZE], record[HF_RECORD_SIZE], ms[HF_DECIMAL_SIZE];
-    hf_letter *letter;
-    hf_bundle *b;
-
-    (void)doing;
-    hf__key_client(key, be->host->identity.client);
-    hf__record_write(record, &be->host->identity);
-    hf__decimal(ms, (uint64_t)lease_ms);
-    letter = hf__letter_plain(
-        5, (const char *const[]){"SET", key, record, "PX", ms});
-    if (!letter)
-        return hf__fail_plain(err, HF_ENO_MEMORY);
-    b = hf__pool_take(&rl->pool, -1, false, by);
-    if (b) {
-        hf__bundle_post(b, letter, hf__redlock_all(rl), 0);
-        hf__pool_give(b);
-    }
-    hf__letter_put(letter);
-    return b ? HF_OK : hf__redlock_crowded(rl, err);
-}
-
 /* ---- who holds --------------------------------------------------------- */
 
 /* A claim as several servers tell of it. */
 typedef struct entry {
-    struct entry *next;
-    hf_place place; /* its strings are copies in text */
-    unsigned n;     /* so many tell of it             */
+    struct entry *next; /* as they came      */
+    struct entry *like; /* in the same bucket */
+    hf_place place;     /* its strings are copies in text */
+    unsigned n;         /* so many tell of it             */
     int64_t lease_ms[HF_VOTERS_MAX];
     uint64_t tokens[HF_VOTERS_MAX];
     char text[];
 } entry;
 
+enum { BUCKETS = 4096 };
+
 typedef struct listing {
     entry *first, **last;
+    entry **buckets;
     bool failed; /* out of memory */
 } listing;
 
-/* The strings of a place: name, kind, owner, host, program, user, why. */
-enum { TEXTS = 7 };
+/* The strings of a place: name, kind, owner, host, program, user, why, client.
+ */
+enum { TEXTS = 8 };
 
 static const char **text_of(hf_place *p, int i) {
     const char **all[TEXTS] = {&p->name,    &p->kind, &p->owner, &p->host,
-                               &p->program, &p->user, &p->why};
+                               &p->program, &p->user, &p->why,   &p->client};
 
     return all[i];
 }
@@ -174,14 +153,16 @@ static entry *new_entry(const hf_place *place) {
 }
 
 static entry *entry_of(listing *l, const hf_place *p) {
-    entry *e = l->first;
+    entry **bucket = &l->buckets[hf__seen_hash(p->name) % BUCKETS];
+    entry *e = *bucket;
 
     while (e && (strcmp(e->place.name, p->name) != 0 ||
                  strcmp(e->place.owner, p->owner) != 0))
-        e = e->next;
+        e = e->like;
     if (e || !(e = new_entry(p)))
         return e;
-    *l->last = e;
+    e->like = *bucket;
+    *bucket = *l->last = e;
     l->last = &e->next;
     return e;
 }
@@ -249,16 +230,15 @@ int hf__redlock_list(hf_backend *be, const char *name, hf_place_fn *fn,
                      void *arg, hf_time by, hf_error *err) {
     hf_redlock *rl = (hf_redlock *)be;
     listing l = {.last = &l.first};
+    hf_time share = (by - hf__now()) / rl->n; /* some may be silent */
     unsigned answered = 0;
     int rc = name ? hf__keys_check(name, err) : HF_OK;
 
-    for (unsigned k = 0; k < rl->n && rc == HF_OK; k++) {
-        hf_time now = hf__now(); /* one that is silent leaves time to others */
-
-        answered +=
-            hf__redis_list_node(rl->voters[k]->node, name, note_place, &l,
-                                now + (by - now) / (rl->n - k), err) == HF_OK;
-    }
+    if (rc == HF_OK && !(l.buckets = calloc(BUCKETS, sizeof *l.buckets)))
+        rc = hf__fail_plain(err, HF_ENO_MEMORY);
+    for (unsigned k = 0; k < rl->n && rc == HF_OK; k++)
+        answered += hf__redis_list_node(rl->voters[k]->node, name, note_place,
+                                        &l, hf__now() + share, err) == HF_OK;
     if (rc == HF_OK && l.failed)
         rc = hf__fail_plain(err, HF_ENO_MEMORY);
     else if (rc == HF_OK && answered < rl->quorum)
@@ -266,6 +246,7 @@ int hf__redlock_list(hf_backend *be, const char *name, hf_place_fn *fn,
                       "%u of %u servers told who holds, %u are needed",
                       answered, rl->n, rl->quorum);
     tell_all(rl, &l, rc == HF_OK, fn, arg);
+    free(l.buckets);
     return rc;
 }
 

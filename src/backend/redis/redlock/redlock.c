@@ -194,8 +194,10 @@ static int watch(hf_backend *be, const hf_claim *c, bool on, hf_time by,
 static void close_backend(hf_backend *be, bool forked) {
     hf_redlock *rl = redlock_of(be);
 
-    if (!forked)
+    if (!forked) {
+        hf__redlock_take_leave(rl, hf__after_ms(rl->node_timeout_ms));
         hf__pool_stop(&rl->pool);
+    }
     for (unsigned k = 0; k < rl->n && !forked; k++)
         if (rl->voters[k])
             hf__voter_stop(rl->voters[k]);
@@ -380,6 +382,7 @@ static const hf_backend_ops ops = {
     .release = hf__redlock_release,
     .count = hf__redlock_count,
     .announce = hf__redlock_announce,
+    .clients = hf__redlock_clients,
     .list = hf__redlock_list,
     .examine = hf__redlock_examine,
     .rights = hf__redlock_rights,

@@ -33,6 +33,7 @@ typedef struct hf_redlock {
     atomic_int longest_ms; /* of all leases asked for          */
     atomic_bool blunt;     /* propose no token: for benchmarks */
     hf_redlock_counts counts;
+    atomic_ullong announced; /* so often we said who we are    */
 
     pthread_mutex_t ears_mu;  /* for the rest: see redlock.c              */
     pthread_cond_t ears_cond; /* some listener's channel is heard, or not */
@@ -128,12 +129,17 @@ int hf__redlock_release(hf_backend *be, hf_claim *c, hf_how how,
 /* look.c */
 int hf__redlock_count(hf_backend *be, hf_claim *c, hf_count_op op,
                       int64_t *value, hf_time by, hf_error *err);
-int hf__redlock_announce(hf_backend *be, const char *doing, int lease_ms,
-                         hf_time by, hf_error *err);
 int hf__redlock_list(hf_backend *be, const char *name, hf_place_fn *fn,
                      void *arg, hf_time by, hf_error *err);
 int hf__redlock_examine(hf_backend *be, hf_fact_fn *fn, void *arg, hf_time by,
                         hf_error *err);
+
+/* clients.c */
+int hf__redlock_announce(hf_backend *be, const char *doing, int lease_ms,
+                         hf_time by, hf_error *err);
+int hf__redlock_clients(hf_backend *be, hf_record_fn *fn, void *arg, hf_time by,
+                        hf_error *err);
+void hf__redlock_take_leave(hf_redlock *rl, hf_time by); /* no more record */
 
 /* rights.c */
 int hf__redlock_rights(hf_backend *be, const char *prefix, hf_rule_fn *fn,

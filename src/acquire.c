@@ -15,7 +15,9 @@
 #include <string.h>
 
 #include "client.h"
+#include "doing.h"
 #include "err.h"
+#include "identity.h"
 #include "plant.h"
 
 enum {
@@ -93,6 +95,22 @@ static int turn_ends(const quest *q) {
                                 HF_OK;
 }
 
+/* We are about to sleep for the first time: if it lasts, those who look on
+ * shall hear of it.  true: the mu was let go meanwhile. */
+static bool begin_wait(quest *q) {
+    hf_keeper *keeper = q->client->keeper;
+
+    if (q->me.since)
+        return false;
+    q->me.since = hf__now();
+    if (hf__keeper_is_stirred(keeper))
+        return false;
+    pthread_mutex_unlock(&q->spot->mu);
+    hf__keeper_stir(keeper, q->me.since + HF_LASTING);
+    pthread_mutex_lock(&q->spot->mu);
+    return true;
+}
+
 /* Joins the queue.  HF_OK: it is our turn to ask, or me.given is ours. */
 static int wait_for_turn(quest *q, const hf_terms *terms) {
     hf_spot *spot = q->spot;
@@ -103,6 +121,8 @@ static int wait_for_turn(quest *q, const hf_terms *terms) {
     hf__waiter_join(spot, &q->me);
     q->me.cancelled = hf__terms_cancelled(terms);
     while ((until = turn_comes(q)) != 0 && (rc = turn_ends(q)) == HF_OK) {
+        if (begin_wait(q))
+            continue;
         q->me.takes = q->me.lock != NULL;
         if (hf__waiter_sleep(spot, &q->me, hf__sooner(q->by, until)))
             return HF_OK;
@@ -119,6 +139,7 @@ static int sleep_until(quest *q, hf_time at) {
 
     at = hf__sooner(at, q->by);
     pthread_mutex_lock(&spot->mu);
+    begin_wait(q);
     while (!q->me.woken && !q->me.cancelled && hf__now() < at)
         hf__waiter_sleep(spot, &q->me, at);
     if (q->me.granted)
@@ -389,6 +410,8 @@ static void leave_queue(quest *q, bool holds) {
     }
     hf__waiter_leave(q->spot, &q->me);
     pthread_mutex_unlock(&q->spot->mu);
+    if (q->me.told)
+        hf__keeper_stir(q->client->keeper, 0);
 }
 
 /* The text when the wait ended without a store's error to explain it. */
@@ -444,18 +467,25 @@ int hf__acquire(hf_client *client, hf_hold *h, const hf_terms *terms,
                       .above = h->above,
                       .mode = h->claim.mode,
                       .inside = h->claim.beside != 0,
-                      .who = h->who}};
+                      .who = h->who,
+                      .kind = h->claim.kind,
+                      .permits = h->claim.permits,
+                      .thread = hf__thread_number()}};
     int rc = hf__keeper_reserve(client->keeper, err);
 
     if (rc < 0) {
         hf__hold_put(&client->spots, h);
         return rc;
     }
+    memcpy(q.me.nonce, h->claim.nonce, sizeof q.me.nonce);
+    q.me.asked = h->lock && h->lock->flags & HF_DEADLOCK;
     if (h->lock && hf__shares_turns(h->lock))
         q.me.lock = h->lock;
     rc = wait_for_turn(&q, terms);
     if (q.me.given) { /* the hold we came with is not needed */
         forget(&q);
+        if (q.me.told)
+            hf__keeper_stir(client->keeper, 0);
         return HF_OK;
     }
     if (rc == HF_OK)

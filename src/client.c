@@ -121,6 +121,12 @@ static int check_settings(const hf_options *o, hf_error *err) {
     return HF_OK;
 }
 
+static bool shows_itself(const hf_uri *uri) {
+    const char *value = hf_uri_get(uri, "hf_presence");
+
+    return !value || strcmp(value, "off") != 0;
+}
+
 static int configure(hf_client *client, const hf_uri *uri, hf_options o,
                      hf_error *err) {
     const char *prefix = hf_uri_get(uri, "hf_prefix");
@@ -133,6 +139,7 @@ static int configure(hf_client *client, const hf_uri *uri, hf_options o,
     client->lease_ms = or_default(o.lease_ms, LEASE_MS);
     client->renew_ms = or_default(o.renew_ms, client->lease_ms / 3);
     client->patience_ms = or_default(o.patience_ms, PATIENCE_MS);
+    client->hidden = o.hidden || !shows_itself(uri);
     client->on_event = o.on_event;
     client->event_arg = o.event_arg;
     client->prefix = strdup(prefix ? prefix : "");
@@ -230,6 +237,8 @@ static int open_backend(hf_client *client, const hf_uri *uri,
         client->be = how->wrap(how->arg, client->be);
     if (client->be && trace && strcmp(trace, "1") == 0)
         client->be = hf__trace_wrap(NULL, client->be);
+    if (client->be && !client->be->ops->clients)
+        client->hidden = true; /* nobody could read it */
     return client->be ? HF_OK : hf__fail_plain(err, HF_ENO_MEMORY);
 }
 
@@ -355,46 +364,6 @@ unsigned hf_can(const hf_client *client, hf_kind kind) {
     if (!client || kind < 0 || kind >= HF_KINDS)
         return 0;
     return client->be->ops->can(client->be, kind);
-}
-
-/* Hides the prefix from the caller, and what has another one. */
-typedef struct listing {
-    const char *prefix;
-    hf_place_fn *fn;
-    void *arg;
-} listing;
-
-static void without_prefix(void *arg, const hf_place *place) {
-    const listing *l = arg;
-    size_t n = strlen(l->prefix);
-    hf_place shown = *place;
-
-    if (strncmp(place->name, l->prefix, n) != 0)
-        return;
-    shown.name += n;
-    l->fn(l->arg, &shown);
-}
-
-int hf_list(hf_client *client, const char *name, hf_place_fn *fn, void *arg,
-            hf_error *err) {
-    HF_UNCANCELLED;
-    char full[HF_NAME_MAX + 1];
-    listing l = {.fn = fn, .arg = arg};
-    int rc;
-
-    err = err ? err : &(hf_error){0};
-    if (!client || !fn)
-        return hf__fail(err, HF_EUSAGE, "hf_list: %s is NULL",
-                        client ? "fn" : "client");
-    l.prefix = client->prefix;
-    if ((rc = hf__check_process(client, err)) ||
-        (name && (rc = hf__check_name(client, name, err))))
-        return rc;
-    if (name)
-        snprintf(full, sizeof full, "%s%s", client->prefix, name);
-    return client->be->ops->list(client->be, name ? full : NULL, without_prefix,
-                                 &l, hf__after_ms(client->host.timeout_ms),
-                                 err);
 }
 
 int hf_examine(hf_client *client, hf_fact_fn *fn, void *arg, hf_error *err) {

@@ -17,6 +17,7 @@ struct hf_client {
     hf_spots spots;
     char *prefix; /* before every name; "" mostly */
     int lease_ms, renew_ms, patience_ms;
+    bool hidden; /* its record says nothing of what it does */
     hf_event_fn *on_event;
     void *event_arg;
     unsigned generation;      /* see hf__generation */
@@ -28,6 +29,7 @@ struct hf_lock {
     hf_spot *spot;   /* NULL: a multi-lock */
     hf_multi *multi; /* that it is, or is a member of; NULL: neither */
     uint64_t who;    /* the handle's identity; 0: the calling thread owns */
+    bool handed_on;  /* any thread may release it: it was asked for */
     unsigned flags;
     hf_kind kind;
     int permits;

@@ -25,8 +25,12 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "doing.h"
 #include "err.h"
 #include "plant.h"
+
+#define SPEAK_NS HF_SECOND       /* the least between two looks at our record */
+#define RETRY_NS (5 * HF_SECOND) /* when the store did not take it */
 
 enum {
     KEEP_PLACE_MS = 3000,      /* how often a waiting claim is kept in line */
@@ -44,6 +48,8 @@ typedef struct notice {
 
 enum {
     BATCH = 1024,       /* holds in one renewal */
+    SET_MS = 1000,      /* the wall clock was set, if it is off by more */
+    SPEAK_MS = 500,     /* the record keeps a renewal waiting at most so long */
     GIVE_BACK_MS = 500, /* for all that are due: live holds wait meanwhile */
     CLOSE_MS = 1000     /* for all that is left at the end */
 };
@@ -77,6 +83,12 @@ struct hf_keeper {
     hf_hold *ready, **ready_end; /* for the renewer, oldest first */
 
     hf_time announce_at; /* when our record is due; HF_NEVER: not yet */
+    hf_time spoke;       /* when what it says was last looked at… */
+    hf_time speak_at; /* …and when that is due; HF_NEVER: nothing changes */
+    atomic_bool stirred;      /* it is due some time */
+    hf_doings *doings;        /* the renewer's: what it is to say, */
+    char *said;               /* and what it says; NULL: that is not known */
+    _Atomic int64_t epoch_ms; /* our clock began then; 0: not known */
     notice *notices, **notices_end;
     const hf_lock *calling; /* whose callback runs */
 };
@@ -172,6 +184,18 @@ static void schedule(hf_keeper *k, hf_hold *h) {
     look_by(k, h->due);
 }
 
+/* Never twice within a second, and then only if something is different.  What
+ * comes and goes in between wakes nobody. */
+static void stir(hf_keeper *k, hf_time at) {
+    if (at < k->spoke + SPEAK_NS)
+        at = k->spoke + SPEAK_NS;
+    if (k->client->hidden || at >= k->speak_at)
+        return;
+    k->speak_at = at;
+    atomic_store(&k->stirred, true);
+    look_by(k, at);
+}
+
 /* ---- changes of state -------------------------------------------------- */
 
 static void note(hf_keeper *k, hf_hold *h, hf_state state, int why) {
@@ -195,6 +219,7 @@ static void lose(hf_keeper *k, hf_hold *h, int why) {
     if (h->lock)
         hf__loss_raise(h->lock);
     note(k, h, HF_STATE_LOST, why);
+    stir(k, 0);
 }
 
 /* By the store's own word, not by our clock. */
@@ -373,6 +398,8 @@ static void set_alarm(hf_keeper *k, hf_time now) {
 
     if (k->announce_at > now)
         at = hf__sooner(at, k->announce_at);
+    if (k->speak_at > now)
+        at = hf__sooner(at, k->speak_at);
     if (k->clock_until <= now || at < k->clock_until)
         k->clock_until = at;
 }
@@ -387,7 +414,7 @@ static void *clock_run(void *arg) {
         while (k->n && k->heap[1]->due <= now)
             act(k, k->heap[1], now);
         deliver_all(k);
-        if (k->announce_at <= now)
+        if (k->announce_at <= now || k->speak_at <= now)
             wake_renewer(k);
         set_alarm(k, now);
         if (!k->stopping && !k->notices && k->clock_until > hf__now())
@@ -543,17 +570,62 @@ static void work_off(hf_keeper *k, batch *b) {
     }
 }
 
-/* Our record outlives two missed turns. */
-static void announce(hf_keeper *k) {
-    hf_client *client = k->client;
-    hf_error err;
+/* ---- our record (the renewer) ------------------------------------------ */
 
-    k->announce_at = hf__now() + client->lease_ms / 3 * HF_MS;
-    look_by(k, k->announce_at);
+/* What it is to say; without memory it says who we are, and no more. */
+static const char *gather_doings(hf_keeper *k, hf_time now, hf_time *young) {
+    *young = HF_NEVER;
+    if (k->client->hidden)
+        return "";
+    if (!k->doings)
+        k->doings = malloc(sizeof *k->doings);
+    if (!k->doings)
+        return "";
+    hf__doing_tell(k->client, now - HF_LASTING, k->doings, young);
+    return k->doings->text;
+}
+
+/* A store that is silent must not keep a renewal waiting. */
+static hf_time speak_by(const hf_keeper *k) {
+    hf_time next = k->n ? k->heap[1]->due : HF_NEVER;
+    hf_time least = hf__after_ms(SPEAK_MS);
+
+    return hf__sooner(hf__after_ms(k->client->host.timeout_ms),
+                      next > least ? next : least);
+}
+
+/* Writes the record when its time has come, or when it has something else to
+ * say.  It outlives two missed turns.  mu as above. */
+static void speak(hf_keeper *k) {
+    hf_client *client = k->client;
+    hf_time now = hf__now(), by = speak_by(k), young;
+    bool due = k->announce_at <= now;
+    const char *doing;
+    hf_error err;
+    int rc = HF_OK;
+
+    k->spoke = now;
+    k->speak_at = HF_NEVER;
+    atomic_store(&k->stirred, false);
     pthread_mutex_unlock(&k->mu);
-    client->be->ops->announce(client->be, "", client->lease_ms,
-                              hf__after_ms(client->host.timeout_ms), &err);
+    doing = gather_doings(k, now, &young);
+    if (due || !k->said || strcmp(doing, k->said) != 0) {
+        rc = client->be->ops->announce(client->be, doing, client->lease_ms, by,
+                                       &err);
+        free(k->said);
+        k->said = rc == HF_OK ? strdup(doing) : NULL;
+        due = true;
+    }
     pthread_mutex_lock(&k->mu);
+    if (due)
+        k->announce_at = hf__now() + client->lease_ms / 3 * HF_MS;
+    look_by(k, k->announce_at);
+    if (young != HF_NEVER)
+        stir(k, young + HF_LASTING);
+    if (rc != HF_OK) { /* leave it alone for a while */
+        k->spoke = hf__now() + hf__jitter(RETRY_NS);
+        stir(k, 0);
+    }
 }
 
 static void *renewer_run(void *arg) {
@@ -563,8 +635,8 @@ static void *renewer_run(void *arg) {
     while (!k->stopping) {
         if (k->ready)
             work_off(k, k->batch);
-        else if (k->announce_at <= hf__now())
-            announce(k);
+        else if (hf__sooner(k->announce_at, k->speak_at) <= hf__now())
+            speak(k);
         else
             hf__world->wait(&k->renewer_cond, &k->mu, HF_NEVER);
     }
@@ -580,7 +652,8 @@ int hf__keeper_new(hf_keeper **ret, hf_client *client) {
     if (!k)
         return HF_ENO_MEMORY;
     k->client = client;
-    k->clock_until = k->announce_at = HF_NEVER;
+    k->clock_until = k->announce_at = k->speak_at = HF_NEVER;
+    k->spoke = -SPEAK_NS;
     k->notices_end = &k->notices;
     k->ready_end = &k->ready;
     pthread_mutex_init(&k->mu, NULL);
@@ -635,6 +708,8 @@ void hf__keeper_free(hf_keeper *k) {
     pthread_cond_destroy(&k->call_cond);
     free(k->heap);
     free(k->batch);
+    free(k->doings);
+    free(k->said);
     free(k);
 }
 
@@ -693,6 +768,7 @@ void hf__keeper_add(hf_keeper *k, hf_hold *h, hf_time asked) {
     atomic_store(&h->state, HF_STATE_HELD);
     lease(h, asked, h->claim.lease_ms);
     renewed(k, h, asked, h->claim.session_ms);
+    stir(k, asked + HF_LASTING);
     pthread_mutex_unlock(&k->mu);
 }
 
@@ -707,6 +783,7 @@ void hf__keeper_add_brief(hf_keeper *k, hf_hold *h, hf_time until) {
     atomic_store(&h->held_until, until);
     h->renew_at = now + (until - now) / 4;
     schedule(k, h);
+    stir(k, now + HF_LASTING);
     pthread_mutex_unlock(&k->mu);
 }
 
@@ -757,6 +834,7 @@ bool hf__keeper_hand_over(hf_keeper *k, hf_hold *h) {
         h->claim.token += !HF_PLANTED(TURN);
         h->lock = next->lock;
         h->who = next->who;
+        h->actor = next->thread;
         h->count = 1;
         bells = hf__waiter_give(spot, h);
     }
@@ -775,6 +853,8 @@ bool hf__keeper_drop(hf_keeper *k, hf_hold *h, int *why) {
     if (h->slot)
         remove_from_heap(k, h);
     atomic_fetch_add(&k->promised, 1);
+    if (atomic_load(&h->told))
+        stir(k, 0);
     if (!hf__hold_lives(h) && atomic_load(&h->state) != HF_STATE_LOST)
         lose(k, h, h->why ? h->why : HF_ELOST); /* the clock is just behind */
     lost = atomic_load(&h->state) == HF_STATE_LOST;
@@ -791,6 +871,29 @@ void hf__keeper_extended(hf_keeper *k, hf_hold *h, hf_time asked,
     if (h->slot)
         renewed(k, h, asked, c->session_ms);
     pthread_mutex_unlock(&k->mu);
+}
+
+bool hf__keeper_is_stirred(const hf_keeper *k) {
+    return k->client->hidden || atomic_load(&k->stirred);
+}
+
+void hf__keeper_stir(hf_keeper *k, hf_time at) {
+    if (hf__keeper_is_stirred(k))
+        return;
+    pthread_mutex_lock(&k->mu);
+    stir(k, at);
+    pthread_mutex_unlock(&k->mu);
+}
+
+int64_t hf__keeper_epoch_ms(hf_keeper *k) {
+    int64_t epoch = hf__world->wall_us() / 1000 - hf__now() / HF_MS;
+    int64_t known = atomic_load(&k->epoch_ms);
+
+    if (!known || epoch - known > SET_MS || known - epoch > SET_MS) {
+        known = epoch;
+        atomic_store(&k->epoch_ms, known);
+    }
+    return known;
 }
 
 static bool is_of(const hf_hold *h, hf_kind kind, const char *name) {

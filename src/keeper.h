@@ -25,6 +25,9 @@ struct hf_hold {
     int count;            /* spot mu: re-entries */
     int renew_ms;         /* 0: a fixed lease, that is only checked */
     int turns;            /* spot mu: how often it was handed over */
+    uint64_t actor;       /* spot mu: who is to release it: a thread, or the
+                             handle, if any thread may */
+    atomic_bool told;     /* our record says so */
     hf_time granted;      /* when the store granted it */
     uint64_t above;       /* FAIR: the last token of the same number */
     bool doubted;         /* some question for it may still be under way */
@@ -105,6 +108,15 @@ bool hf__keeper_drop(hf_keeper *k, hf_hold *h, int *why);
 /* A lease set anew by its owner, as the claim has it. */
 void hf__keeper_extended(hf_keeper *k, hf_hold *h, hf_time asked,
                          const hf_claim *c);
+
+/* What our record says is to be looked at, when `at` comes or soon after it;
+ * unless that is known already, or nobody wants to know. */
+void hf__keeper_stir(hf_keeper *k, hf_time at);
+bool hf__keeper_is_stirred(const hf_keeper *k); /* costs no lock */
+
+/* What ms of the wall clock our clock began at: always the same, unless
+ * somebody sets the wall clock. */
+int64_t hf__keeper_epoch_ms(hf_keeper *k);
 
 /* What is held of the name (NULL: of any) may be gone: it is renewed now. */
 void hf__keeper_shaken(hf_keeper *k, hf_kind kind, const char *name);

@@ -26,7 +26,7 @@ enum {
     MOST_PERMITS = 1024,    /* at once */
     POLITE_NS = 300 * 1000, /* for a message to arrive and a question to come */
     FLAGS = HF_OWNER_HANDLE | HF_POST_RELEASE | HF_NO_REENTRY |
-            HF_WRITERS_FIRST | HF_NO_COHORT
+            HF_WRITERS_FIRST | HF_NO_COHORT | HF_DEADLOCK
 };
 
 static const char *const kind_names[HF_KINDS] = {
@@ -140,6 +140,7 @@ static int configure(hf_lock *lock, const hf_lock_options *o, hf_error *err) {
 
     lock->kind = o->kind;
     lock->flags = o->flags;
+    lock->handed_on = o->flags & HF_OWNER_HANDLE;
     lock->permits = o->permits ? o->permits : 1;
     lock->replicas = o->replicas;
     if (o->kind == HF_PERMIT) /* two permits are not one permit twice */
@@ -271,6 +272,7 @@ static hf_hold *new_hold(hf_lock *lock, uint64_t who) {
     c = &h->claim;
     h->lock = lock;
     h->who = who;
+    h->actor = lock->handed_on ? who : hf__thread_number();
     h->count = 1;
     h->renew_ms = lock->renew_ms;
     c->lease_ms = lock->lease_ms;

@@ -64,7 +64,8 @@ const char *hf__uri_suggest(const char *word, const char *const *known) {
 
 /* ---- parameters -------------------------------------------------------- */
 
-static const char *const common[] = {"hf_prefix", "hf_ttl", "hf_timeout", NULL};
+static const char *const common[] = {"hf_prefix", "hf_ttl", "hf_timeout",
+                                     "hf_presence", NULL};
 
 static bool is_in(const char *word, const char *const *words) {
     for (; words != NULL && *words != NULL; words++)
@@ -95,6 +96,14 @@ int hf__uri_check_params(const hf_uri *uri, const char *const *known,
         if (!is_in(key, known) && !is_in(key, common))
             return unknown(key, known, err);
     }
+    const char *presence = hf_uri_get(uri, "hf_presence");
+    if (presence != NULL && strcmp(presence, "on") != 0 &&
+        strcmp(presence, "off") != 0)
+        return hf__fail(err, HF_EURI,
+                        "hf_presence=%.40s in the store's address: write on, "
+                        "or off to keep no record of what is held and waited "
+                        "for",
+                        presence);
     int rc = hf__uri_ms(uri, "hf_ttl", &ignored, err);
     return rc == HF_OK ? hf__uri_ms(uri, "hf_timeout", &ignored, err) : rc;
 }

@@ -11,8 +11,8 @@
 const char *hf__uri_suggest(const char *word, const char *const *known);
 
 /* Every parameter must be one of `known` (NULL at the end; NULL: none) or one
- * that every store has: hf_prefix, hf_ttl, hf_timeout.  HF_EURI names the
- * wrong one and the one that was meant. */
+ * that every store has: hf_prefix, hf_ttl, hf_timeout, hf_presence.  HF_EURI
+ * names the wrong one and the one that was meant. */
 int hf__uri_check_params(const hf_uri *uri, const char *const *known,
                          hf_error *err);
 

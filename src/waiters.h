@@ -46,6 +46,15 @@ typedef struct hf_waiter {
     uint64_t who;
     hf_lock *lock;
     hf_hold *given; /* if the bell says so */
+
+    /* For the record: see doing.h. */
+    hf_kind kind;
+    int permits;
+    unsigned char nonce[16];
+    uint64_t thread; /* who sleeps, whoever is to own */
+    bool asked;      /* for HF_DEADLOCK */
+    hf_time since;   /* when it first went to sleep; 0: it has not */
+    bool told;       /* our record says so */
 } hf_waiter;
 
 enum {

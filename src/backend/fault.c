@@ -202,7 +202,7 @@ static int fault_clients(hf_backend *be, hf_record_fn *fn, void *arg,
     hf_backend *inner = fault_of(be)->inner;
 
     return inner->ops->clients ? inner->ops->clients(inner, fn, arg, by, err) :
-                                 HF_OK;
+                                 hf__fail_plain(err, HF_ECANNOT);
 }
 
 static int fault_list(hf_backend *be, const char *name, hf_place_fn *fn,

@@ -92,7 +92,7 @@ typedef struct watcher {
 
 typedef struct store {
     struct store *next;
-    int refs;
+    memory *clients;
     line *lines;
     watcher *watchers;
     char name[64];
@@ -103,6 +103,9 @@ extern const hf_backend_ops hf__memory_ops;
 struct memory {
     hf_backend base;
     store *store;
+    memory *next; /* client of the store; mu, and so is */
+    char *doing;  /* what its record says; NULL: it has none */
+    hf_time doing_until;
     char where[80];
 };
 
@@ -358,8 +361,6 @@ static store *get_store(const char *name) {
         s->next = stores;
         stores = s;
     }
-    if (s)
-        s->refs++;
     return s;
 }
 
@@ -403,12 +404,16 @@ static int memory_open(hf_backend **ret, const hf_uri *uri, const hf_host *host,
         return hf__fail_plain(err, HF_ENO_MEMORY);
     pthread_mutex_lock(&mu);
     m->store = get_store(name);
+    if (m->store) {
+        m->next = m->store->clients;
+        m->store->clients = m;
+    }
+    m->base.host = host;
     pthread_mutex_unlock(&mu);
     if (!m->store) {
         free(m);
         return hf__fail_plain(err, HF_ENO_MEMORY);
     }
-    m->base.host = host;
     m->base.ops = &hf__memory_ops;
     snprintf(m->where, sizeof m->where, "memory:%s", m->store->name);
     *ret = &m->base;
@@ -416,15 +421,19 @@ static int memory_open(hf_backend **ret, const hf_uri *uri, const hf_host *host,
 }
 
 static void memory_close(hf_backend *be, bool forked) {
-    memory *m = (memory *)be;
+    memory *m = (memory *)be, **link;
 
     if (forked)
         return;
     pthread_mutex_lock(&mu);
     orphan(m);
-    if (--m->store->refs == 0)
+    for (link = &m->store->clients; *link != m;)
+        link = &(*link)->next;
+    *link = m->next;
+    if (!m->store->clients)
         free_store(m->store);
     pthread_mutex_unlock(&mu);
+    free(m->doing);
     free(m);
 }
 
@@ -774,12 +783,33 @@ static int memory_count(hf_backend *be, hf_claim *c, hf_count_op op,
 
 static int memory_announce(hf_backend *be, const char *doing, int lease_ms,
                            hf_time by, hf_error *err) {
-    (void)be;
-    (void)doing;
-    (void)lease_ms;
+    memory *m = (memory *)be;
+    char *text = strdup(doing);
+
+    (void)by;
+    if (!text)
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    pthread_mutex_lock(&mu);
+    free(m->doing);
+    m->doing = text;
+    m->doing_until = hf__now() + lease_ms * HF_MS;
+    pthread_mutex_unlock(&mu);
+    return HF_OK;
+}
+
+/* As of the list: `fn` runs under the store's mutex. */
+static int memory_clients(hf_backend *be, hf_record_fn *fn, void *arg,
+                          hf_time by, hf_error *err) {
+    hf_time now = hf__now();
+
     (void)by;
     (void)err;
-    return HF_OK; /* every client's record is at hand */
+    pthread_mutex_lock(&mu);
+    for (const memory *m = ((memory *)be)->store->clients; m; m = m->next)
+        if (m->doing && now < m->doing_until)
+            fn(arg, &m->base.host->identity, m->doing);
+    pthread_mutex_unlock(&mu);
+    return HF_OK;
 }
 
 static void show(const line *l, const place *p, hf_place_fn *fn, void *arg) {
@@ -876,6 +906,7 @@ const hf_backend_ops hf__memory_ops = {
     .release = memory_release,
     .count = memory_count,
     .announce = memory_announce,
+    .clients = memory_clients,
     .list = memory_list,
     .examine = memory_examine,
 };

@@ -127,7 +127,7 @@ static int trace_clients(hf_backend *be, hf_record_fn *fn, void *arg,
     hf_time began = hf__now();
     int rc = inner->ops->clients ?
                  inner->ops->clients(inner, fn, arg, by, err) :
-                 HF_OK;
+                 hf__fail_plain(err, HF_ECANNOT);
 
     return say(began, rc, "clients");
 }

@@ -185,7 +185,16 @@ hf_client *hf_contract_open_troubled(hf_backend **trouble);
     X(a_member_does_nothing_by_itself)                                         \
     X(members_that_make_no_sense_are_refused_in_words)                         \
     X(freeing_a_multi_lock_releases_and_returns_its_members)                   \
-    X(a_forked_child_does_not_own_several_either)
+    X(a_forked_child_does_not_own_several_either)                              \
+    /* presence.c */                                                           \
+    X(who_waits_is_listed_with_its_host_and_pid)                               \
+    X(every_thread_that_waits_is_listed_once)                                  \
+    X(who_no_longer_waits_is_no_longer_listed)                                 \
+    X(what_was_lost_and_not_released_is_listed)                                \
+    X(since_when_it_is_held_is_listed)                                         \
+    X(clients_tell_how_much_they_hold_and_wait_for)                            \
+    X(a_closed_client_is_not_known)                                            \
+    X(a_hidden_client_tells_nothing)
 
 /* Where another process can open the store. */
 #define HF_CONTRACT_TESTS_ACROSS(X)                                            \
@@ -199,7 +208,11 @@ hf_client *hf_contract_open_troubled(hf_backend **trouble);
     X(release_after_outlives_the_process)                                      \
     X(a_closed_client_leaves_its_lock_to_others)                               \
     X(a_program_that_is_started_inherits_nothing)                              \
-    X(the_list_shows_a_holder_in_another_process)
+    X(the_list_shows_a_holder_in_another_process)                              \
+    /* presence.c */                                                           \
+    X(a_waiter_in_another_process_is_listed)                                   \
+    X(a_client_that_hung_up_is_not_known)                                      \
+    X(a_killed_client_is_not_known_when_its_lease_is_over)
 
 /* Of every exclusive lock: FAIR, SPIN and WRITE. */
 #define HF_CONTRACT_TESTS_OF_KIND(X)                                           \
@@ -398,6 +411,8 @@ hf_client *hf_contract_open_troubled(hf_backend **trouble);
     X(a_lost_message_does_not_keep_a_latch_closed)                             \
     X(the_list_shows_a_latch_and_its_count)                                    \
     X(a_latch_that_is_null_is_refused)                                         \
+    /* presence.c */                                                           \
+    X(who_waits_for_a_number_is_listed)                                        \
     /* misuse.c */                                                             \
     X(a_forked_child_leaves_numbers_alone)                                     \
     /* multi.c */                                                              \

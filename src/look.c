@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * look.c - who holds, who waits: what the store tells, and what its clients'
+ * records add to that.
+ *
+ * Records come first, then the store's places as it tells them, each with what
+ * a record knows of it; in the end those claims that only a record knows.  So
+ * a list of any length passes through, and only records are kept. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "doing.h"
+#include "err.h"
+#include "records.h"
+#include "uncancelled.h"
+
+/* ---- records ----------------------------------------------------------- */
+
+typedef struct reading {
+    hf_client *client;
+    hf_records *to;
+    hf_doings *own; /* what we do now; NULL: our record must do */
+} reading;
+
+/* Of ourselves we know better than our record. */
+static void read_record(void *arg, const hf_identity *who, const char *doing) {
+    reading *r = arg;
+    bool mine = strcmp(who->client, r->client->host.identity.client) == 0;
+
+    hf__records_add(r->to, who, mine && r->own ? r->own->text : doing);
+}
+
+/* HF_ECANNOT: the store keeps none. */
+static int read_records(hf_records *ret, hf_client *client, hf_time by,
+                        hf_error *err) {
+    const hf_backend_ops *ops = client->be->ops;
+    reading r = {.client = client, .to = ret};
+    int rc;
+
+    *ret = (hf_records){.now_ms = hf__world->wall_us() / 1000};
+    if (!ops->clients)
+        return hf__fail(err, HF_ECANNOT,
+                        "the store %s keeps no records of its "
+                        "clients",
+                        hf_store(client));
+    if (!client->hidden) {
+        r.own = malloc(sizeof *r.own);
+        if (!r.own)
+            return hf__fail_plain(err, HF_ENO_MEMORY);
+        hf__doing_now(client, r.own);
+    }
+    rc = ops->clients(client->be, read_record, &r, by, err);
+    free(r.own);
+    if (rc == HF_OK && hf__records_sort(ret) != HF_OK)
+        rc = hf__fail_plain(err, HF_ENO_MEMORY);
+    if (rc != HF_OK)
+        hf__records_free(ret);
+    return rc;
+}
+
+/* So long ago, by clocks that may differ. */
+static int64_t ago(const hf_records *records, int64_t since_ms) {
+    return records->now_ms > since_ms ? records->now_ms - since_ms : 0;
+}
+
+/* ---- the list ---------------------------------------------------------- */
+
+typedef struct listing {
+    const char *prefix; /* hidden from the caller, and what has another one */
+    const char *name;   /* with it; NULL: all */
+    hf_records records;
+    hf_place_fn *fn;
+    void *arg;
+} listing;
+
+static bool is_ours(const listing *l, const char *name) {
+    return strncmp(name, l->prefix, strlen(l->prefix)) == 0;
+}
+
+static const char *or_else(const char *text, const char *otherwise) {
+    return text && *text ? text : otherwise;
+}
+
+/* What the store did not know of who it is. */
+static void introduce(hf_place *p, const hf_identity *who) {
+    p->client = who->client;
+    p->host = or_else(p->host, who->host);
+    p->program = or_else(p->program, who->program);
+    p->user = or_else(p->user, who->user);
+    p->why = or_else(p->why, who->why);
+    p->pid = p->pid ? p->pid : who->pid;
+    p->foreign = false;
+}
+
+/* A place as the store tells it. */
+static void pass_on(void *arg, const hf_place *place) {
+    listing *l = arg;
+    hf_place shown = *place;
+    const hf_record *record;
+    hf_told *told;
+
+    if (!is_ours(l, place->name))
+        return;
+    told = hf__records_find(&l->records, place->owner, place->name);
+    record = told ? told->record :
+                    hf__records_client(&l->records, place->owner,
+                                       strcspn(place->owner, ":"));
+    shown.name += strlen(l->prefix);
+    shown.client = "";
+    if (record)
+        introduce(&shown, &record->who);
+    if (told) {
+        told->seen = true;
+        if (shown.since_ms < 0 &&
+            (told->of.does == HF_DOES_HOLD) == shown.holds)
+            shown.since_ms = ago(&l->records, told->of.since_ms);
+    }
+    l->fn(l->arg, &shown);
+}
+
+/* A claim that the store did not tell of. */
+static void tell(const listing *l, const hf_told *told) {
+    const hf_doing *c = &told->of;
+    char owner[64];
+    hf_place shown = {.name = c->name + strlen(l->prefix),
+                      .kind = hf__kind_word(c->kind),
+                      .owner = owner,
+                      .lease_ms = -1,
+                      .since_ms = ago(&l->records, c->since_ms),
+                      .permits = c->permits,
+                      .lost = c->does == HF_DOES_MOURN};
+
+    introduce(&shown, &told->record->who);
+    if (c->kind == HF_SIMPLE || c->kind == HF_PERMIT)
+        snprintf(owner, sizeof owner, "%s", c->owner);
+    else
+        snprintf(owner, sizeof owner, "%s:%s", shown.client, c->owner);
+    l->fn(l->arg, &shown);
+}
+
+static bool is_left(const listing *l, const hf_told *told) {
+    return !told->seen && told->of.does != HF_DOES_HOLD &&
+           (l->name ? strcmp(told->of.name, l->name) == 0 :
+                      is_ours(l, told->of.name));
+}
+
+static int by_name_and_time(const void *a, const void *b) {
+    const hf_told *x = a, *y = b;
+    int order = strcmp(x->of.name, y->of.name);
+
+    if (!order)
+        order = (int)x->of.does - (int)y->of.does; /* who lost it first */
+    return order ? order :
+                   (x->of.since_ms > y->of.since_ms) -
+                       (x->of.since_ms < y->of.since_ms);
+}
+
+static void tell_the_rest(listing *l) {
+    hf_records *r = &l->records;
+    size_t left = 0;
+
+    for (size_t i = 0; i < r->n_claims; i++)
+        if (is_left(l, &r->claims[i]))
+            r->claims[left++] = r->claims[i];
+    if (left)
+        qsort(r->claims, left, sizeof *r->claims, by_name_and_time);
+    for (size_t i = 0; i < left; i++)
+        tell(l, &r->claims[i]);
+}
+
+/* A store that keeps no records, or will not show them, is listed all the
+ * same. */
+static int list(hf_client *client, listing *l, hf_error *err) {
+    hf_time by = hf__after_ms(client->host.timeout_ms);
+    int rc = read_records(&l->records, client, by, err);
+
+    if (rc == HF_ENO_MEMORY)
+        return rc;
+    rc = client->be->ops->list(client->be, l->name, pass_on, l, by, err);
+    if (rc == HF_OK)
+        tell_the_rest(l);
+    hf__records_free(&l->records);
+    return rc;
+}
+
+int hf_list(hf_client *client, const char *name, hf_place_fn *fn, void *arg,
+            hf_error *err) {
+    HF_UNCANCELLED;
+    char full[HF_NAME_MAX + 1];
+    listing l = {.fn = fn, .arg = arg};
+    int rc;
+
+    err = err ? err : &(hf_error){0};
+    if (!client || !fn)
+        return hf__fail(err, HF_EUSAGE, "hf_list: %s is NULL",
+                        client ? "fn" : "client");
+    l.prefix = client->prefix;
+    if ((rc = hf__check_process(client, err)) ||
+        (name && (rc = hf__check_name(client, name, err))))
+        return rc;
+    if (name) {
+        snprintf(full, sizeof full, "%s%s", client->prefix, name);
+        l.name = full;
+    }
+    return list(client, &l, err);
+}
+
+/* ---- clients ----------------------------------------------------------- */
+
+int hf_clients(hf_client *client, hf_presence_fn *fn, void *arg,
+               hf_error *err) {
+    HF_UNCANCELLED;
+    hf_records records;
+    int rc;
+
+    err = err ? err : &(hf_error){0};
+    if (!client || !fn)
+        return hf__fail(err, HF_EUSAGE, "hf_clients: %s is NULL",
+                        client ? "fn" : "client");
+    if ((rc = hf__check_process(client, err)) ||
+        (rc = read_records(&records, client,
+                           hf__after_ms(client->host.timeout_ms), err)))
+        return rc;
+    for (size_t i = 0; i < records.n; i++) {
+        const hf_record *r = &records.all[i];
+        hf_presence told = {.client = r->who.client,
+                            .host = r->who.host,
+                            .program = r->who.program,
+                            .user = r->who.user,
+                            .why = r->who.why,
+                            .pid = r->who.pid,
+                            .holds = r->holds,
+                            .waits = r->waits,
+                            .waits_ms = -1};
+
+        if (r->waits)
+            told.waits_ms = ago(&records, r->waits_since_ms);
+        if (!r->hidden)
+            fn(arg, &told);
+    }
+    hf__records_free(&records);
+    return HF_OK;
+}

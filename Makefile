@@ -103,7 +103,7 @@ coverage: ##    lines and branches that the tests go through; minutes
 	@tools/setup.sh test
 	@BUILD=$(BUILD) tools/coverage.sh full
 
-sources = $(shell find include src view cli test bench proof -name '*.[ch]')
+sources = $(shell find include src view cli console test bench proof -name '*.[ch]')
 
 check: ##       includes, format, shell scripts
 	@tools/setup.sh check

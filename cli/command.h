@@ -64,7 +64,7 @@ const command *command_find(const char *name);
 
 extern const command completion_command, demo_command, doctor_command,
     guard_command, hold_command, latch_command, lead_command, ls_command,
-    release_command, run_command, sem_command, show_command, steal_command,
-    wait_command;
+    release_command, run_command, sem_command, serve_command, show_command,
+    steal_command, wait_command;
 
 #endif

@@ -22,7 +22,7 @@ static void put_since(json *j, int64_t ms) {
     json_text(j, "since", text);
 }
 
-static void put_place(json *j, const char *key, const hf_place *p) {
+void place_json_claim(json *j, const char *key, const hf_place *p) {
     json_open(j, key, '{');
     json_text(j, "kind", p->kind);
     json_text(j, "owner", p->owner);
@@ -53,7 +53,7 @@ static void put_claims(json *j, const char *key, const place_line *l,
     for (size_t i = l->from; i < l->end; i++) {
         const hf_place *p = &l->all->items[i].seen;
         if (p != l->count && p->holds == holds)
-            put_place(j, NULL, p);
+            place_json_claim(j, NULL, p);
     }
     json_close(j, ']');
 }
@@ -67,7 +67,7 @@ void place_json(json *j, const char *name, const place_line *l) {
     else
         json_null(j, "count");
     if (l->holder)
-        put_place(j, "holder", l->holder);
+        place_json_claim(j, "holder", l->holder);
     else
         json_null(j, "holder");
     put_claims(j, "holders", l, true);

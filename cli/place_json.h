@@ -10,4 +10,7 @@
 /* The members of one line's object. */
 void place_json(json *j, const char *name, const place_line *l);
 
+/* One claim, as an object. */
+void place_json_claim(json *j, const char *key, const hf_place *p);
+
 #endif

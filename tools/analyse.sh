@@ -23,7 +23,7 @@ found=$(mktemp -d)
 trap 'rm -rf "$found"' EXIT
 
 # As the build has them.  HF_ANALYSED: see err.h.
-flags="-std=gnu11 -D_GNU_SOURCE -DHF_ANALYSED -I$build/src/gen"
+flags="-std=gnu11 -D_GNU_SOURCE -DHF_ANALYSED -I$build/src/gen -I$build/console"
 for store in SQLITE REDIS ZOOKEEPER ETCD POSTGRES MARIADB; do
     flags="$flags -DHF_WITH_$store"
 done
@@ -33,7 +33,7 @@ for package in libpq libmariadb; do
 done
 
 sources() {
-    find src view cli -name '*.c' | sort
+    find src view cli console -name '*.c' | sort
 }
 
 # Each prints "FILE:LINE CHECK what", and nothing else.
@@ -56,8 +56,8 @@ cppcheck_finds() {
     cppcheck --quiet --std=c11 --inline-suppr \
         --enable=warning,performance,portability \
         --suppress=missingIncludeSystem --suppress=varFuncNullUB -D_GNU_SOURCE -D__linux__ \
-        -DHF_ANALYSED "-I$build/src/gen" \
-        --template='{file}:{line} {id} {message}' src view cli 2>&1 |
+        -DHF_ANALYSED "-I$build/src/gen -I$build/console" \
+        --template='{file}:{line} {id} {message}' src view cli console 2>&1 |
         grep -E '^[a-z].*:[0-9]+ ' || :
 }
 

@@ -6,6 +6,7 @@
 #
 #   view         only holdfast.h and its own headers
 #   cli          holdfast.h, the view, and its own headers
+#   console      the same, and what it shares with cli; nobody uses it
 #   primitives   (lock, semaphore, latch, multi) know claims and the core, but
 #                no store
 #   stores       know backend.h and the claim, but no part of the core above
@@ -32,6 +33,11 @@ cli/*                    allow  include/holdfast.h
 cli/*                    allow  view/*
 cli/*                    allow  cli/*
 cli/*                    deny   *
+console/*                allow  include/holdfast.h
+console/*                allow  view/*
+console/*                allow  cli/*
+console/*                allow  console/*
+console/*                deny   *
 src/claim.*              allow  include/*
 src/claim.*              allow  src/claim.h
 src/claim.*              deny   *
@@ -92,6 +98,7 @@ src/client.c             allow  src/backend/table.h
 src/client.*             deny   src/backend/*
 src/*                    deny   cli/*
 src/*                    deny   view/*
+src/*                    deny   console/*
 src/*                    deny   test/*
 src/*                    deny   proof/*
 proof/sim/*              allow  *
@@ -110,7 +117,7 @@ RULES
 # quoted name is looked for beside the file, then in src/, include/ and proof/;
 # what the build makes is nowhere and depends on nothing.
 includes() {
-    find include src view cli proof -name '*.[ch]' | sort | while read -r file; do
+    find include src view cli console proof -name '*.[ch]' | sort | while read -r file; do
         sed -n 's/^[ \t]*#[ \t]*include[ \t]*[<"]\([^>"]*\)[>"].*/\1/p' "$file" |
             while read -r name; do
                 for folder in "${file%/*}" src include proof; do
@@ -158,11 +165,12 @@ self_test() {
     tree=$(mktemp -d)
     trap 'rm -rf "$tree"' EXIT
     cd "$tree"
-    mkdir -p include/holdfast src/backend/sqlite src/backend/redis cli view \
+    mkdir -p include/holdfast src/backend/sqlite src/backend/redis cli view console \
         src/backend/line src/backend/net src/backend/zookeeper \
         src/backend/etcd src/backend/tables src/backend/postgres \
         src/backend/mariadb src/backend/escalate proof/check proof/sim
-    touch include/holdfast.h view/view.h view/lines.h src/claim.h src/client.h src/lock.h cli/options.h \
+    touch include/holdfast.h view/view.h view/lines.h console/route.h \
+        src/claim.h src/client.h src/lock.h cli/options.h \
         src/waiters.h src/keeper.h src/world.h src/backend/table.h \
         src/backend/redis/conn.h src/backend/sqlite/wake.h \
         src/backend/line/port.h src/backend/net/tls.h \
@@ -174,6 +182,8 @@ self_test() {
     printf '#include <holdfast.h>\n#include "options.h"\n' >cli/main.c
     printf '#include "../view/view.h"\n' >>cli/main.c
     printf '#include "../include/holdfast.h"\n#include "lines.h"\n' >view/view.c
+    printf '#include "../cli/options.h"\n#include "route.h"\n' >console/serve.c
+    printf '#include "../view/view.h"\n' >>console/serve.c
     printf '#include "claim.h"\n#include "client.h"\n' >src/lock.c
     printf '#include "backend/table.h"\n' >src/client.c
     printf '#include "conn.h"\n#include "../net/tls.h"\n' \
@@ -201,7 +211,12 @@ self_test() {
     done <<'WRONG'
 cli/main.c ../src/client.h
 cli/main.c holdfast/backend.h
+cli/main.c ../console/route.h
+console/serve.c ../src/client.h
+console/serve.c holdfast/backend.h
 view/view.c ../src/client.h
+view/view.c ../console/route.h
+src/lock.c ../console/route.h
 view/view.c ../cli/options.h
 view/view.c ../include/holdfast/backend.h
 src/lock.c ../view/view.h

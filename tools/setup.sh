@@ -23,6 +23,8 @@ libzookeeper-mt-dev  -             the zookeeper store
 libnghttp2-dev       -             the etcd store
 libpq-dev            -             the postgresql store
 libmariadb-dev       -             the mariadb store
+libmicrohttpd-dev    -             the console
+libjansson-dev       -             likewise
 LIST
 }
 

@@ -32,7 +32,8 @@ enum {
         8000,      /* libzookeeper takes 4.5 s at most, names may take more */
     LOOK_MS = 100, /* at a handle that is not connected */
     LEAST_STUCK_MS = 1000,
-    CLOCK_GOOD_S = 3600 /* see hf__zk_saw_clock */
+    MOST_STUCK_MS = 2000, /* at first: see stuck_after_ms */
+    CLOCK_GOOD_S = 3600   /* see hf__zk_saw_clock */
 };
 
 struct hf_zk {
@@ -62,8 +63,16 @@ static void log_nothing(const char *message) {
     (void)message;
 }
 
+/* A handshake with a server that serves takes a round trip; with one that is
+ * slow it may take longer, so that the time is doubled while none succeeds.
+ * However long the session, others may wait for what we hold or would hold
+ * next: seconds are all that one silent server may cost them. */
 static int stuck_after_ms(int timeout_ms) {
-    return timeout_ms / 6 > LEAST_STUCK_MS ? timeout_ms / 6 : LEAST_STUCK_MS;
+    int ms = timeout_ms / 6;
+
+    return ms < LEAST_STUCK_MS ? LEAST_STUCK_MS :
+           ms > MOST_STUCK_MS  ? MOST_STUCK_MS :
+                                 ms;
 }
 
 static void is_connected(hf_session *s, zhandle_t *zh) {

@@ -131,7 +131,10 @@ typedef enum hf_event_kind {
     HF_EVENT_MOVING,     /* a lock is leaving for `store`, see
                             hf_escalate_to; `code` is the first store's
                             trouble, HF_OK on the way back                 */
-    HF_EVENT_MOVED       /* what is held of it lives in `store` now        */
+    HF_EVENT_MOVED,      /* what is held of it lives in `store` now        */
+    HF_EVENT_REFUSED     /* a lock was asked for and not granted; `code` is
+                            HF_BUSY, HF_ETIMEOUT, HF_ECANCELLED, or another
+                            error                                          */
 } hf_event_kind;
 
 typedef struct hf_event {
@@ -140,6 +143,9 @@ typedef struct hf_event {
     uint64_t token;
     int code;          /* why: an HF_E…, or HF_OK */
     const char *store; /* MOVING, MOVED: its address */
+    int64_t waited_us; /* GRANTED, REFUSED: since it was asked for */
+    int64_t held_us;   /* RELEASED, UNRELEASED, LOST: how long it was held.
+                          Passed on within the process, each owner's own */
 } hf_event;
 
 /* Runs with none of the library's locks held, on the thread that granted or
@@ -162,6 +168,9 @@ typedef struct hf_options {
     void *event_arg;
     bool hidden; /* keeps no record of what it holds and waits for: others see
                     less, and deadlocks it is part of are not found        */
+    const char *stats_names; /* patterns under which locks are counted, see
+                                hf_stats: "order:*, nightly"
+                                                (the first names as they are) */
 } hf_options;
 
 #define HF_OPTIONS_INIT                                                        \
@@ -618,6 +627,57 @@ typedef void hf_deadlock_fn(void *arg, const hf_stuck *circle, size_t n);
  * them began to wait it is known; a foreign client cannot be part of one. */
 HF_API int hf_deadlocks(hf_client *client, hf_deadlock_fn *fn, void *arg,
                         hf_error *err);
+
+/* ---- numbers for monitoring -------------------------------------------- */
+
+/* What this client has done since it was opened, as Prometheus would have it:
+ * docs/metrics.md tells of each number.  Names of locks become labels, and
+ * there must not be too many of them: the first HF_STATS_MAX names are counted
+ * as they are, all others together as "other".  hf_options.stats_names has
+ * patterns instead, in which * stands for anything: a name is counted under
+ * the first that it matches, or as "other". */
+#define HF_STATS_MAX 100
+
+typedef enum hf_sample_type {
+    HF_COUNTER,  /* only grows                                             */
+    HF_GAUGE,    /* rises and falls                                        */
+    HF_HISTOGRAM /* how many took how long                                 */
+} hf_sample_type;
+
+typedef struct hf_label {
+    const char *name, *value; /* the value as it is, not escaped           */
+} hf_label;
+
+/* One number.  Everything is lent for the call. */
+typedef struct hf_sample {
+    const char *metric, *help; /* "holdfast_lock_held", a sentence         */
+    hf_sample_type type;
+    const hf_label *labels; /* "store" is the first, where it has one      */
+    size_t n_labels;
+    double value; /* COUNTER, GAUGE; seconds where the name says so        */
+
+    /* HISTOGRAM: counts[i] of them took at most bounds[i] seconds, counts[n]
+     * is all of them; sum is what they took together. */
+    const double *bounds;
+    const uint64_t *counts; /* one more than bounds                        */
+    size_t n;
+    double sum;
+    uint64_t count;
+} hf_sample;
+
+typedef void hf_sample_fn(void *arg, const hf_sample *sample);
+
+/* Tells `fn` every number, those of one metric after each other.  Asks nothing
+ * of the store and takes no lock that an acquire waits for; other threads go
+ * on counting meanwhile.  HF_EFORKED: a child counts what it does itself. */
+HF_API int hf_stats(hf_client *client, hf_sample_fn *fn, void *arg,
+                    hf_error *err);
+
+/* The same as text, Prometheus' format 0.0.4: for an answer to a scrape, with
+ * the type "text/plain; version=0.0.4", or for a file that node_exporter
+ * collects.  The length, as snprintf counts it; it may have grown when it is
+ * asked for again.  0: client is NULL, or the parent's.  Allocates nothing. */
+HF_API size_t hf_stats_text(hf_client *client, char *buf, size_t size);
 
 /* ---- the store itself -------------------------------------------------- */
 

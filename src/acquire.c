@@ -36,9 +36,11 @@ typedef struct quest {
     hf_time by;
     bool waits;
     bool watching;
-    bool kept;          /* the keeper keeps our place in the line */
-    bool doubt;         /* some question may have been granted unheard */
-    hf_time asked;      /* before the last question left */
+    bool kept;        /* the keeper keeps our place in the line */
+    bool doubt;       /* some question may have been granted unheard */
+    hf_time asked;    /* before the last question left */
+    hf_time answered; /* after it, or when we were given it */
+    uint64_t token;
     hf_time brief;      /* a grant that came unasked ends then; 0: none */
     hf_time down_since; /* 0: the store answers */
     int retry_ms;
@@ -103,6 +105,7 @@ static bool begin_wait(quest *q) {
     if (q->me.since)
         return false;
     q->me.since = hf__now();
+    hf__tally_waits(q->spot->tally, q->me.mode, 1);
     if (hf__keeper_is_stirred(keeper))
         return false;
     pthread_mutex_unlock(&q->spot->mu);
@@ -185,7 +188,7 @@ static bool take_gift(quest *q) {
     pthread_mutex_lock(&q->spot->mu);
     granted = q->me.granted && hf__now() < q->me.until && !c->replicas;
     if (granted) {
-        q->asked = hf__now();
+        q->asked = q->answered = hf__now();
         q->brief = q->me.until;
         c->token = q->me.token;
     }
@@ -200,16 +203,20 @@ static bool came_too_late(const quest *q) {
     const hf_claim *c = &q->hold->claim;
 
     return hf__leased(c->kind) &&
-           hf__now() >=
+           q->answered >=
                hf__trusted_until(q->asked,
                                  hf__good_for_ms(c->lease_ms, c->session_ms));
 }
 
 static int attempt(quest *q, hf_error *err) {
     hf_backend *be = q->client->be;
+    int rc;
 
     q->asked = hf__now();
-    return be->ops->attempt(be, &q->hold->claim, q->waits, answer_by(q), err);
+    rc = be->ops->attempt(be, &q->hold->claim, q->waits, answer_by(q), err);
+    q->answered =
+        hf__tally_asked(&q->client->tallies, HF_RTT_ATTEMPT, q->asked, rc);
+    return rc;
 }
 
 /* The number was used before, and a store that has lost writes may not know
@@ -366,6 +373,8 @@ static void install(quest *q) {
     if (HF_PLANTED(REPLY))
         q->asked = hf__now();
     h->granted = q->asked;
+    h->since = q->answered;
+    q->token = h->claim.token;
     h->doubted = q->doubt;
     if (h->lock->max_hold_ms)
         h->ends_at = q->asked + h->lock->max_hold_ms * HF_MS;
@@ -455,6 +464,40 @@ static int end_quest(quest *q, int rc, hf_error *err) {
     return rc;
 }
 
+static int pursue(quest *q, const hf_terms *terms, hf_error *err) {
+    int rc = wait_for_turn(q, terms);
+
+    if (q->me.given) { /* the hold we came with is not needed */
+        q->answered = q->me.given_at;
+        q->token = q->me.token;
+        forget(q);
+        if (q->me.told)
+            hf__keeper_stir(q->client->keeper, 0);
+        return HF_OK;
+    }
+    if (rc == HF_OK)
+        rc = ask_until_answered(q, err);
+    return end_quest(q, rc, err);
+}
+
+/* Counts it, and tells who listens.  The hold is not ours to look at any more:
+ * whoever owns it may have released it. */
+static void report(const quest *q, const hf_terms *terms, int rc) {
+    hf_time waited = (rc == HF_OK ? q->answered : hf__now()) - terms->began;
+
+    if (q->me.since)
+        hf__tally_waits(q->spot->tally, q->me.mode, -1);
+    hf__tally_acquired(q->spot->tally, q->me.kind, terms->waits, rc, waited);
+    if (q->client->on_event && hf__leased(q->me.kind))
+        hf__client_tell(q->client,
+                        &(hf_event){.kind = rc == HF_OK ? HF_EVENT_GRANTED :
+                                                          HF_EVENT_REFUSED,
+                                    .name = q->spot->name,
+                                    .token = rc == HF_OK ? q->token : 0,
+                                    .code = rc,
+                                    .waited_us = waited / HF_US});
+}
+
 int hf__acquire(hf_client *client, hf_hold *h, const hf_terms *terms,
                 hf_error *err) {
     quest q = {.client = client,
@@ -473,22 +516,14 @@ int hf__acquire(hf_client *client, hf_hold *h, const hf_terms *terms,
                       .thread = hf__thread_number()}};
     int rc = hf__keeper_reserve(client->keeper, err);
 
-    if (rc < 0) {
-        hf__hold_put(&client->spots, h);
-        return rc;
-    }
     memcpy(q.me.nonce, h->claim.nonce, sizeof q.me.nonce);
     q.me.asked = h->lock && h->lock->flags & HF_DEADLOCK;
     if (h->lock && hf__shares_turns(h->lock))
         q.me.lock = h->lock;
-    rc = wait_for_turn(&q, terms);
-    if (q.me.given) { /* the hold we came with is not needed */
-        forget(&q);
-        if (q.me.told)
-            hf__keeper_stir(client->keeper, 0);
-        return HF_OK;
-    }
-    if (rc == HF_OK)
-        rc = ask_until_answered(&q, err);
-    return end_quest(&q, rc, err);
+    if (rc < 0)
+        hf__hold_put(&client->spots, h);
+    else
+        rc = pursue(&q, terms, err);
+    report(&q, terms, rc);
+    return rc;
 }

@@ -39,35 +39,32 @@ static void on_shaken(void *core, hf_kind kind, const char *name) {
 }
 
 static void on_unreleased(void *core, const char *name, int code) {
-    hf__client_event(core, HF_EVENT_UNRELEASED, name, 0, code);
+    hf__client_tell(
+        core,
+        &(hf_event){.kind = HF_EVENT_UNRELEASED, .name = name, .code = code});
 }
 
 static void on_weaker(void *core, const char *name, int code) {
-    hf__client_event(core, HF_EVENT_WEAKER, name, 0, code);
+    hf__client_tell(
+        core, &(hf_event){.kind = HF_EVENT_WEAKER, .name = name, .code = code});
 }
 
-void hf__client_event(hf_client *client, hf_event_kind kind, const char *name,
-                      uint64_t token, int code) {
-    hf_event event = {.kind = kind,
-                      .name = name + strlen(client->prefix),
-                      .token = token,
-                      .store = "",
-                      .code = code};
+void hf__client_tell(hf_client *client, const hf_event *event) {
+    hf_event told = *event;
 
+    told.name += strlen(client->prefix);
+    told.store = told.store ? told.store : "";
     if (client->on_event)
-        client->on_event(client->event_arg, &event);
+        client->on_event(client->event_arg, &told);
 }
 
 static void on_moved(void *core, const char *name, const char *store,
                      bool arrived, int why) {
-    hf_client *client = core;
-    hf_event event = {.kind = arrived ? HF_EVENT_MOVED : HF_EVENT_MOVING,
-                      .name = name + strlen(client->prefix),
-                      .store = store,
-                      .code = why};
-
-    if (client->on_event)
-        client->on_event(client->event_arg, &event);
+    hf__client_tell(
+        core, &(hf_event){.kind = arrived ? HF_EVENT_MOVED : HF_EVENT_MOVING,
+                          .name = name,
+                          .store = store,
+                          .code = why});
 }
 
 int hf__attach(hf_spot **ret, hf_client *client, hf_kind kind, const char *name,
@@ -79,7 +76,11 @@ int hf__attach(hf_spot **ret, hf_client *client, hf_kind kind, const char *name,
         return rc;
     snprintf(full, sizeof full, "%s%s", client->prefix, name);
     *ret = hf__spot_get(&client->spots, hf_line_kind(kind), full);
-    return *ret ? HF_OK : hf__fail_plain(err, HF_ENO_MEMORY);
+    if (!*ret)
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    if (!(*ret)->tally)
+        (*ret)->tally = hf__tally_of(&client->tallies, name);
+    return HF_OK;
 }
 
 int hf__check_process(const hf_client *client, hf_error *err) {
@@ -134,7 +135,8 @@ static int configure(hf_client *client, const hf_uri *uri, hf_options o,
 
     if ((rc = from_uri(&o.lease_ms, uri, "hf_ttl", err)) ||
         (rc = from_uri(&o.timeout_ms, uri, "hf_timeout", err)) ||
-        (rc = check_settings(&o, err)))
+        (rc = check_settings(&o, err)) ||
+        (rc = hf__tallies_init(&client->tallies, o.stats_names, err)))
         return rc;
     client->lease_ms = or_default(o.lease_ms, LEASE_MS);
     client->renew_ms = or_default(o.renew_ms, client->lease_ms / 3);
@@ -248,6 +250,7 @@ static void destroy(hf_client *client) {
         client->be->ops->close(client->be, false);
     hf__keeper_free(client->keeper);
     hf__spots_free(&client->spots);
+    hf__tallies_free(&client->tallies);
     free(client->prefix);
     free(client);
 }

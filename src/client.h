@@ -6,6 +6,7 @@
 
 #include "claim.h"
 #include "keeper.h"
+#include "stats.h"
 
 typedef struct hf_multi hf_multi;
 
@@ -15,6 +16,7 @@ struct hf_client {
     hf_backend *pair; /* of two stores: be, or what be wraps; else NULL */
     hf_keeper *keeper;
     hf_spots spots;
+    hf_tallies tallies;
     char *prefix; /* before every name; "" mostly */
     int lease_ms, renew_ms, patience_ms;
     bool hidden; /* its record says nothing of what it does */
@@ -62,8 +64,8 @@ int hf__check_process(const hf_client *client, hf_error *err);
 int hf__attach(hf_spot **ret, hf_client *client, hf_kind kind, const char *name,
                hf_error *err);
 
-void hf__client_event(hf_client *client, hf_event_kind kind, const char *name,
-                      uint64_t token, int code);
+/* Whoever wants to hear it is told; the name as the store has it. */
+void hf__client_tell(hf_client *client, const hf_event *event);
 
 /* ---- name.c ------------------------------------------------------------ */
 
@@ -79,7 +81,8 @@ size_t hf__odd_byte(const char *text);
 /* For how long it may last, and what ends it. */
 typedef struct hf_terms {
     hf_time by;
-    bool waits;      /* false: one question, HF_BUSY for an answer */
+    bool waits; /* false: one question, HF_BUSY for an answer */
+    hf_time began;
     const void *via; /* the handle, see hf__spot_cancel */
 
     /* For a wait in several parts: a cancel is counted before it is told to
@@ -90,8 +93,12 @@ typedef struct hf_terms {
 } hf_terms;
 
 static inline hf_terms hf__terms(int wait_ms, const void *via) {
-    return (hf_terms){
-        .by = hf__after_ms(wait_ms), .waits = wait_ms != 0, .via = via};
+    hf_time now = hf__now();
+
+    return (hf_terms){.by = wait_ms < 0 ? HF_NEVER : now + wait_ms * HF_MS,
+                      .waits = wait_ms != 0,
+                      .began = now,
+                      .via = via};
 }
 
 static inline bool hf__terms_cancelled(const hf_terms *t) {

@@ -44,6 +44,7 @@ typedef struct notice {
     hf_hold *hold; /* holds a reference */
     hf_state state;
     int why;
+    hf_time held; /* LOST: for so long */
 } notice;
 
 enum {
@@ -207,13 +208,19 @@ static void note(hf_keeper *k, hf_hold *h, hf_state state, int why) {
         free(told);
         return;
     }
-    *told = (notice){.hold = keep(h), .state = state, .why = why};
+    *told = (notice){.hold = keep(h),
+                     .state = state,
+                     .why = why,
+                     .held = h->ended ? h->ended - h->since : 0};
     *k->notices_end = told;
     k->notices_end = &told->next;
     pthread_cond_signal(&k->clock_cond);
 }
 
-static void lose(hf_keeper *k, hf_hold *h, int why) {
+static void lose(hf_keeper *k, hf_hold *h, hf_loss how, int why) {
+    h->ended = hf__now();
+    hf__tally_lost(h->spot->tally, how);
+    hf__tally_held(h->spot->tally, h->claim.mode, h->ended - h->since);
     h->why = why;
     atomic_store(&h->state, HF_STATE_LOST);
     if (h->lock)
@@ -225,7 +232,7 @@ static void lose(hf_keeper *k, hf_hold *h, int why) {
 /* By the store's own word, not by our clock. */
 static void take_away(hf_keeper *k, hf_hold *h) {
     remove_from_heap(k, h);
-    lose(k, h, HF_ELOST);
+    lose(k, h, HF_LOSS_TAKEN, HF_ELOST);
 }
 
 hf_time hf__trusted_until(hf_time asked, int lease_ms) {
@@ -309,8 +316,11 @@ static void deliver(hf_keeper *k, notice *told) {
     pthread_mutex_unlock(&k->mu);
     if (fn)
         fn(arg, lock, told->state, told->why);
-    hf__client_event(client, events[told->state], h->claim.name, h->claim.token,
-                     told->why);
+    hf__client_tell(client, &(hf_event){.kind = events[told->state],
+                                        .name = h->claim.name,
+                                        .token = h->claim.token,
+                                        .code = told->why,
+                                        .held_us = told->held / HF_US});
     if (told->state == HF_STATE_LOST) {
         pthread_mutex_lock(&h->spot->mu);
         hf__spot_nudge(h->spot);
@@ -369,17 +379,21 @@ static hf_hold *pop_ready(hf_keeper *k) {
     return h;
 }
 
-static int ended_because(const hf_hold *h, hf_time now) {
+/* By our clock. */
+static void expire(hf_keeper *k, hf_hold *h, hf_time now) {
+    int why = h->why;
+
     if (now >= h->ends_at)
-        return HF_ETIMEOUT;
-    return h->why ? h->why : HF_ELOST;
+        lose(k, h, HF_LOSS_LIMIT, HF_ETIMEOUT);
+    else
+        lose(k, h, why ? HF_LOSS_STORE : HF_LOSS_EXPIRED, why ? why : HF_ELOST);
 }
 
 /* The hold at the top is due: it ends, or it goes to the renewer. */
 static void act(hf_keeper *k, hf_hold *h, hf_time now) {
     if (now >= atomic_load(&h->held_until) || now >= h->ends_at) {
         if (!h->given_back)
-            lose(k, h, ended_because(h, now));
+            expire(k, h, now);
         end(k, h);
         return;
     }
@@ -482,10 +496,17 @@ static void place_kept(hf_keeper *k, hf_hold *h, int result) {
                         h->claim.owner);
 }
 
+/* What was left of the lease it had, if it was to get a new one. */
+static void count_renewal(hf_hold *h, int result, hf_time now) {
+    hf_time slack = h->renew_ms ? atomic_load(&h->held_until) - now : HF_NEVER;
+
+    hf__tally_renewed(h->spot->tally, result, now, slack);
+}
+
 /* mu held on entry and exit, not while the store is asked. */
 static void renew(hf_keeper *k, batch *b) {
     hf_backend *be = k->client->be;
-    hf_time asked, by;
+    hf_time asked, answered, by;
     hf_error err;
     int rc;
 
@@ -493,6 +514,7 @@ static void renew(hf_keeper *k, batch *b) {
     by = renew_by(k, b);
     asked = hf__now();
     rc = be->ops->renew(be, b->pointers, b->n, by, &err);
+    answered = hf__tally_asked(&k->client->tallies, HF_RTT_RENEW, asked, rc);
     pthread_mutex_lock(&k->mu);
     for (size_t i = 0; i < b->n; i++) {
         hf_hold *h = b->holds[i];
@@ -502,9 +524,14 @@ static void renew(hf_keeper *k, batch *b) {
             continue; /* released, or over, while we asked */
         if (h->waits) {
             place_kept(k, h, result);
-        } else if (b->claims[i].token == 0) {
+            continue;
+        }
+        if (b->claims[i].token == 0) {
             schedule(k, h); /* it waited when we asked, and now it holds */
-        } else if (result == HF_OK) {
+            continue;
+        }
+        count_renewal(h, result, answered);
+        if (result == HF_OK) {
             if (h->renew_ms)
                 lease(h, asked, b->claims[i].lease_ms);
             renewed(k, h, asked, b->claims[i].session_ms);
@@ -612,6 +639,7 @@ static void speak(hf_keeper *k) {
     if (due || !k->said || strcmp(doing, k->said) != 0) {
         rc = client->be->ops->announce(client->be, doing, client->lease_ms, by,
                                        &err);
+        hf__tally_heard(&client->tallies, rc);
         free(k->said);
         k->said = rc == HF_OK ? strdup(doing) : NULL;
         due = true;
@@ -815,27 +843,30 @@ static bool fits(const hf_hold *h, const hf_waiter *w) {
            w->lock->renew_ms == h->renew_ms && !w->lock->max_hold_ms;
 }
 
-static bool may_stay(const hf_hold *h) {
+static bool may_stay(const hf_hold *h, hf_time now) {
     return h->slot && h->renew_ms && h->ends_at == HF_NEVER &&
            h->claim.token < h->claim.last_token && h->turns < TURNS &&
-           hf__now() - h->granted < TURNS_NS && hf__hold_lives(h) &&
+           now - h->granted < TURNS_NS && hf__hold_lives(h) &&
            atomic_load(&h->state) == HF_STATE_HELD;
 }
 
-bool hf__keeper_hand_over(hf_keeper *k, hf_hold *h) {
+bool hf__keeper_hand_over(hf_keeper *k, hf_hold *h, hf_time *at) {
     hf_spot *spot = h->spot;
     hf_bells bells = {0};
 
     pthread_mutex_lock(&k->mu);
     pthread_mutex_lock(&spot->mu);
     hf_waiter *next = spot->first;
-    if (may_stay(h) && fits(h, next)) {
+    *at = hf__now();
+    if (may_stay(h, *at) && fits(h, next)) {
         h->turns++;
         h->claim.token += !HF_PLANTED(TURN);
         h->lock = next->lock;
         h->who = next->who;
         h->actor = next->thread;
         h->count = 1;
+        h->since = next->given_at = *at;
+        next->token = h->claim.token;
         bells = hf__waiter_give(spot, h);
     }
     pthread_mutex_unlock(&spot->mu);
@@ -856,7 +887,7 @@ bool hf__keeper_drop(hf_keeper *k, hf_hold *h, int *why) {
     if (atomic_load(&h->told))
         stir(k, 0);
     if (!hf__hold_lives(h) && atomic_load(&h->state) != HF_STATE_LOST)
-        lose(k, h, h->why ? h->why : HF_ELOST); /* the clock is just behind */
+        expire(k, h, hf__now()); /* the clock is just behind */
     lost = atomic_load(&h->state) == HF_STATE_LOST;
     *why = h->why;
     pthread_mutex_unlock(&k->mu);

@@ -29,6 +29,8 @@ struct hf_hold {
                              handle, if any thread may */
     atomic_bool told;     /* our record says so */
     hf_time granted;      /* when the store granted it */
+    hf_time since;        /* its owner has it, who may not be the first */
+    hf_time ended;        /* lost or released; 0: neither.  The keeper's mu */
     uint64_t above;       /* FAIR: the last token of the same number */
     bool doubted;         /* some question for it may still be under way */
     atomic_int refs;
@@ -98,8 +100,8 @@ void hf__keeper_unwait(hf_keeper *k, hf_hold *h);
 
 /* The hold passes from its owner, who has let go, to the first in the spot's
  * queue, without the store, if both are of the same sort and it is good for
- * others, too: so many turns, so long.  false: it must go back. */
-bool hf__keeper_hand_over(hf_keeper *k, hf_hold *h);
+ * others, too: so many turns, so long.  *at is when.  false: it must go back. */
+bool hf__keeper_hand_over(hf_keeper *k, hf_hold *h, hf_time *at);
 
 /* Ends that, before its release is sent, but keeps its room: _settle or
  * _give_back follow.  Tells whether it was lost, and why. */

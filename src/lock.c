@@ -296,11 +296,7 @@ int hf__lock_acquire(hf_lock *lock, const hf_terms *terms, hf_error *err) {
     if (!h)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     h->claim.beside = beside;
-    rc = hf__acquire(lock->client, h, terms, err);
-    if (rc == HF_OK && lock->client->on_event)
-        hf__client_event(lock->client, HF_EVENT_GRANTED, lock->spot->name,
-                         hf_lock_token(lock), HF_OK);
-    return rc;
+    return hf__acquire(lock->client, h, terms, err);
 }
 
 int hf_lock_acquire(hf_lock *lock, int wait_ms, hf_error *err) {
@@ -379,9 +375,16 @@ static void unlink_hold(hf_spot *spot, hf_hold *h, bool clean) {
 
 static int tell_store(hf_client *client, hf_hold *h, hf_how how,
                       hf_error *err) {
-    hf_time by = hf__after_ms(client->host.timeout_ms);
+    hf_time asked = hf__now(), by = asked + client->host.timeout_ms * HF_MS;
+    int rc;
 
-    return client->be->ops->release(client->be, &h->claim, how, NULL, by, err);
+    if (!h->ended)
+        h->ended = asked;
+    rc = client->be->ops->release(client->be, &h->claim, how, NULL, by, err);
+    if (how == HF_RELEASE_POSTED) /* nobody has answered yet */
+        return rc;
+    hf__tally_asked(&client->tallies, HF_RTT_RELEASE, asked, rc);
+    return rc;
 }
 
 static int lost_before(hf_lock *lock, int why, hf_error *err) {
@@ -392,14 +395,26 @@ static int lost_before(hf_lock *lock, int why, hf_error *err) {
 /* Straight to the next thread of this process, without the store. */
 static bool hand_over(hf_lock *lock, hf_hold *h) {
     hf_client *client = lock->client;
-    uint64_t token = h->claim.token;
+    hf_event event = {.kind = HF_EVENT_RELEASED,
+                      .name = lock->spot->name,
+                      .token = h->claim.token};
+    hf_time since = h->since, at;
 
-    if (!hf__shares_turns(lock) || !hf__keeper_hand_over(client->keeper, h))
+    if (!hf__shares_turns(lock) ||
+        !hf__keeper_hand_over(client->keeper, h, &at))
         return false;
+    hf__tally_held(lock->spot->tally, HF_EXCLUSIVE, at - since);
+    event.held_us = (at - since) / HF_US;
     if (client->on_event)
-        hf__client_event(client, HF_EVENT_RELEASED, lock->spot->name, token,
-                         HF_OK);
+        hf__client_tell(client, &event);
     return true;
+}
+
+/* That it was taken from us may come out only now. */
+static void count_end(const hf_hold *h, int rc) {
+    hf__tally_held(h->spot->tally, h->claim.mode, h->ended - h->since);
+    if (rc == HF_ELOST)
+        hf__tally_lost(h->spot->tally, HF_LOSS_TAKEN);
 }
 
 /* Ends a hold that count_down took.  One that was lost by our clock may still
@@ -407,7 +422,7 @@ static bool hand_over(hf_lock *lock, hf_hold *h) {
 static int end_hold(hf_lock *lock, hf_hold *h, hf_how how, int after_ms,
                     hf_error *err) {
     hf_client *client = lock->client;
-    uint64_t token = h->claim.token;
+    hf_event event = {.name = lock->spot->name, .token = h->claim.token};
     int why, rc = HF_ELOST;
     bool lost = hf__keeper_drop(client->keeper, h, &why);
 
@@ -419,6 +434,9 @@ static int end_hold(hf_lock *lock, hf_hold *h, hf_how how, int after_ms,
         h->claim.lease_ms = after_ms;
     if (!lost || why != HF_ELOST)
         rc = tell_store(client, h, how, err);
+    event.held_us = (h->ended - h->since) / HF_US;
+    if (!lost)
+        count_end(h, rc);
     hf__keeper_detach(client->keeper, h);
     unlink_hold(lock->spot, h, rc == HF_OK && how == HF_RELEASE);
     if (rc == HF_OK || rc == HF_ELOST || how == HF_RELEASE_AFTER) {
@@ -427,11 +445,11 @@ static int end_hold(hf_lock *lock, hf_hold *h, hf_how how, int after_ms,
     } else {
         hf__keeper_give_back(client->keeper, h);
     }
+    event.kind =
+        rc == HF_OK || rc == HF_ELOST ? HF_EVENT_RELEASED : HF_EVENT_UNRELEASED;
+    event.code = rc;
     if (client->on_event)
-        hf__client_event(client,
-                         rc == HF_OK || rc == HF_ELOST ? HF_EVENT_RELEASED :
-                                                         HF_EVENT_UNRELEASED,
-                         lock->spot->name, token, rc);
+        hf__client_tell(client, &event);
     if (lost || rc == HF_ELOST)
         return lost_before(lock, lost ? why : HF_ELOST, err);
     return rc;
@@ -575,6 +593,7 @@ static int extend(hf_client *client, hf_hold *h, int lease_ms, hf_error *err) {
     c.lease_ms = lease_ms;
     rc = be->ops->renew(be, &batch, 1, hf__after_ms(client->host.timeout_ms),
                         err);
+    hf__tally_asked(&client->tallies, HF_RTT_RENEW, asked, rc);
     if (rc == HF_OK && c.result == HF_ELOST) {
         hf__keeper_taken(client->keeper, h);
         return HF_ELOST;

@@ -45,7 +45,8 @@ typedef struct hf_waiter {
     bool takes;
     uint64_t who;
     hf_lock *lock;
-    hf_hold *given; /* if the bell says so */
+    hf_hold *given;   /* if the bell says so, … */
+    hf_time given_at; /* … since then, with `token`: it may be gone again */
 
     /* For the record: see doing.h. */
     hf_kind kind;
@@ -81,6 +82,7 @@ typedef struct hf_spot {
     hf_number *numbers;      /* mu: to be used again, the newest last */
     size_t n_numbers, room;
     hf_time polite_until; /* mu: nobody here asks before that: others may */
+    struct hf_tally *_Atomic tally; /* see stats.h; NULL: never attached */
     char name[];
 } hf_spot;
 

@@ -21,6 +21,7 @@
 typedef int64_t hf_time; /* also in backend.h; C11 allows the repetition */
 
 #define HF_NEVER  INT64_MAX
+#define HF_US     INT64_C(1000)
 #define HF_MS     INT64_C(1000000)
 #define HF_SECOND INT64_C(1000000000)
 

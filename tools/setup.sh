@@ -52,6 +52,7 @@ openssl                  openssl       certificates for the tests of TLS
 python3                  python3       terminals for the tests of the command
 zsh                      zsh           completes the command in a test
 fish                     fish          likewise
+prometheus               promtool      reads what the library counts
 clang                    clang         the fuzzer
 libclang-rt-14-dev       -             the fuzzer's run-time
 clang-tidy               clang-tidy    static analysis
@@ -111,7 +112,7 @@ install_script='
         exit 1
     }
     for server in redis-server etcd-server zookeeper postgresql pgbouncer \
-        mariadb-server; do
+        mariadb-server prometheus; do
         case " $* " in *" $server "*)
             service=${server%-server}
             [ $server != redis-server ] || service=$server

@@ -158,6 +158,12 @@ hf_client *hf_contract_open_troubled(hf_backend **trouble);
     X(a_job_that_takes_too_long_is_lost_and_told)                              \
     X(of_many_who_are_due_one_runs_the_job)                                    \
     X(a_job_that_makes_no_sense_is_refused)                                    \
+    /* stats.c */                                                              \
+    X(grants_and_refusals_are_counted)                                         \
+    X(who_waits_is_counted_while_it_does)                                      \
+    X(renewals_and_loss_are_counted)                                           \
+    X(a_lease_that_ends_by_itself_is_counted_as_such)                          \
+    X(events_say_how_long_it_took)                                             \
     /* multi.c */                                                              \
     X(a_multi_lock_holds_all_of_its_members)                                   \
     X(who_cannot_have_all_has_none)                                            \

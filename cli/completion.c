@@ -119,17 +119,13 @@ static void offer_words(const cursor *at, const char *const *list,
 static void offer_names(const cursor *at) {
     hf_client *client = NULL;
     hf_error err;
-    places all;
-    place_line l;
+    lines all = {0};
     if (settings_connect(&client, at->store) != 0)
         return;
-    if (places_list(&all, client, NULL, &err) == HF_OK)
-        for (size_t i = 0; i < all.n;) {
-            const char *name = all.items[i].seen.name;
-            i = places_line(&all, i, &l);
-            offer(at, name, l.state);
-        }
-    places_free(&all);
+    if (lines_list(&all, client, NULL, &err) == HF_OK)
+        for (size_t i = 0; i < all.n; i++)
+            offer(at, all.all[i].name, place_state(&all.all[i]));
+    lines_free(&all);
     hf_close(client);
 }
 

@@ -229,17 +229,16 @@ static bool has_answer(grant *g) {
 /* Is it somebody else who has what we want of it? */
 static bool is_taken(const grant *g, const char *name) {
     hf_error err;
-    places all;
-    place_line l;
+    lines all = {0};
     bool taken = false;
-    if (places_list(&all, g->client, name, &err) == HF_OK) {
-        places_line_for(&all, g->wish->kind, &l);
+    if (lines_list(&all, g->client, name, &err) == HF_OK) {
+        const view_line *l = place_line_for(&all, g->wish->kind);
         if (kind_line(g->wish->kind) == HF_SEMAPHORE)
-            taken = !l.count || l.count->count < g->wish->permits;
+            taken = !l->counts || l->count < g->wish->permits;
         else
-            taken = l.holder && l.holder->pid != getpid();
+            taken = l->holder && l->holder->pid != getpid();
     }
-    places_free(&all);
+    lines_free(&all);
     return taken;
 }
 

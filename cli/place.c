@@ -1,137 +1,33 @@
 /* SPDX-License-Identifier: MIT
  *
- * place.c - the lines of a store, copied, and in words. */
+ * place.c - the lines of a store, in words. */
 #include "place.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "../view/kind.h"
 #include "text.h"
 
-enum { STRINGS = 7 };
+static const view_line no_line = {.name = "", .kind = ""};
 
-static void strings_of(hf_place *p, const char **at[STRINGS]) {
-    const char **all[STRINGS] = {&p->name,    &p->kind, &p->owner, &p->host,
-                                 &p->program, &p->user, &p->why};
-    memcpy(at, all, sizeof(all));
-}
-
-/* One allocation holds all the strings of a claim. */
-static bool copy(place *to, const hf_place *from) {
-    const char **at[STRINGS];
-    size_t size = 0;
-    char *next;
-    to->seen = *from;
-    strings_of(&to->seen, at);
-    for (int i = 0; i < STRINGS; i++) {
-        if (!*at[i])
-            *at[i] = "";
-        size += strlen(*at[i]) + 1;
-    }
-    next = to->text = malloc(size);
-    for (int i = 0; next && i < STRINGS; i++) {
-        *at[i] = strcpy(next, *at[i]);
-        next += strlen(next) + 1;
-    }
-    return to->text != NULL;
-}
-
-static void collect(void *arg, const hf_place *p) {
-    places *all = arg;
-    if (all->n == all->room) {
-        size_t room = all->room ? 2 * all->room : 16;
-        place *items = realloc(all->items, room * sizeof(*items));
-        if (!items) {
-            all->failed = HF_ENO_MEMORY;
-            return;
-        }
-        all->items = items;
-        all->room = room;
-    }
-    if (copy(&all->items[all->n], p))
-        all->n++;
-    else
-        all->failed = HF_ENO_MEMORY;
-}
-
-int places_list(places *all, hf_client *client, const char *name,
-                hf_error *err) {
-    memset(all, 0, sizeof(*all));
-    int r = hf_list(client, name, collect, all, err);
-    if (r == HF_OK && all->failed != 0) {
-        r = err->code = all->failed;
-        snprintf(err->text, sizeof(err->text), "%s", hf_strerror(r));
-    }
-    return r;
-}
-
-void places_free(places *all) {
+const view_line *place_line_for(const lines *all, hf_kind kind) {
     for (size_t i = 0; i < all->n; i++)
-        free(all->items[i].text);
-    free(all->items);
+        if (kind_line(kind_of(all->all[i].kind)) == kind_line(kind))
+            return &all->all[i];
+    return all->n > 0 ? all->all : &no_line;
 }
 
-/* ---- lines ------------------------------------------------------------- */
-
-/* A number has a place of its own; it neither holds nor waits. */
-static bool is_count(const hf_place *p) {
-    hf_kind kind = kind_of(p->kind);
-    return (kind == HF_SEMAPHORE || kind == HF_LATCH) && !*p->owner;
-}
-
-static bool same_line(const hf_place *a, const hf_place *b) {
-    return strcmp(a->name, b->name) == 0 &&
-           kind_line(kind_of(a->kind)) == kind_line(kind_of(b->kind));
-}
-
-/* One who waits in order makes it a fair lock, whatever the holder says. */
-static const char *kind_with(const char *kind, const hf_place *p) {
-    if (kind_of(p->kind) == HF_PERMIT)
-        return kind_word(HF_SEMAPHORE);
-    return !*kind || kind_of(p->kind) == HF_FAIR ? p->kind : kind;
-}
-
-static void add(place_line *l, const hf_place *p) {
-    l->kind = kind_with(l->kind, p);
-    if (is_count(p)) {
-        l->count = p;
-        return;
-    }
-    if (p->holds && !l->holder)
-        l->holder = p;
-    l->holders += p->holds;
-    l->waiters += !p->holds;
-}
-
-static const char *state_of(const place_line *l) {
-    if (kind_of(l->kind) == HF_LATCH)
-        return "closed";
-    return l->holder || (l->count && l->count->count <= 0) ? "held" : "free";
-}
-
-size_t places_line(const places *all, size_t i, place_line *l) {
-    *l = (place_line){.all = all, .from = i, .end = i, .kind = ""};
-    while (l->end < all->n &&
-           same_line(&all->items[i].seen, &all->items[l->end].seen))
-        add(l, &all->items[l->end++].seen);
-    l->state = state_of(l);
-    return l->end;
-}
-
-void places_line_for(const places *all, hf_kind kind, place_line *l) {
-    size_t i = 0;
-    while (i < all->n &&
-           kind_line(kind_of(all->items[i].seen.kind)) != kind_line(kind))
-        i++;
-    places_line(all, i < all->n ? i : 0, l);
-}
-
-const hf_place *places_holder(const places *all) {
+const hf_place *place_holder(const lines *all) {
     for (size_t i = 0; i < all->n; i++)
-        if (all->items[i].seen.holds && !is_count(&all->items[i].seen))
-            return &all->items[i].seen;
+        if (all->all[i].holder)
+            return all->all[i].holder;
     return NULL;
+}
+
+const char *place_state(const view_line *line) {
+    if (kind_of(line->kind) == HF_LATCH)
+        return "closed";
+    return line->holder || (line->counts && line->count <= 0) ? "held" : "free";
 }
 
 /* ---- in words ---------------------------------------------------------- */
@@ -152,7 +48,7 @@ void place_who(const hf_place *p, char *buf, size_t size) {
     text_clean(raw, buf, size);
 }
 
-void places_who(const place_line *l, char *buf, size_t size) {
+void place_holders(const view_line *l, char *buf, size_t size) {
     size_t n;
     if (!l->holder) {
         snprintf(buf, size, "nobody for the moment");
@@ -192,54 +88,74 @@ static void put_wish(FILE *out, const hf_place *p) {
                 p->permits > 1 ? "s" : "");
 }
 
-static void put_waiter(FILE *out, const hf_place *p, int number) {
+static void put_blocker(FILE *out, const hf_place *p) {
+    if (!p)
+        return;
+    fputs(", behind ", out);
+    if (p->pid > 0) {
+        text_put(out, p->host);
+        fprintf(out, ":%lld", (long long)p->pid);
+    } else {
+        text_put(out, *p->owner ? p->owner : "somebody");
+    }
+}
+
+static void put_waiter(FILE *out, const view_line *l, size_t i, int number) {
+    const hf_place *p = &l->claims[i];
     char who[600], since[24];
     place_who(p, who, sizeof(who));
     fprintf(out, "  %-9s %d. %s", number == 1 ? "waiting" : "", number, who);
     put_wish(out, p);
     if (p->since_ms >= 0)
         fprintf(out, ", for %s", text_span(p->since_ms, since));
+    put_blocker(out, view_blocker(l, i));
     fputc('\n', out);
 }
 
-static void put_state(FILE *out, const place_line *l) {
+/* Whoever it is may still act as if it held it. */
+static void put_lost(FILE *out, const hf_place *p) {
+    char who[600];
+    place_who(p, who, sizeof(who));
+    fprintf(out, "  %slost by%s   %s, who has not given it up yet\n",
+            text_paint(out, RED), text_paint(out, PLAIN), who);
+}
+
+static void put_state(FILE *out, const view_line *l) {
     const char *green = text_paint(out, GREEN), *plain = text_paint(out, PLAIN);
-    long long count = l->count ? (long long)l->count->count : 0;
-    if (strcmp(l->state, "closed") == 0)
+    long long count = (long long)l->count;
+    if (kind_of(l->kind) == HF_LATCH)
         fprintf(out, "  closed    %lld to count down\n", count);
-    else if (l->count)
+    else if (l->counts)
         fprintf(out, "  free      %s%lld permit%s%s\n", count > 0 ? green : "",
                 count, count == 1 ? "" : "s", count > 0 ? plain : "");
     else if (!l->holder)
         fprintf(out, "  %sfree%s\n", green, plain);
 }
 
-static void put_line(FILE *out, const place_line *l) {
+static void put_line(FILE *out, const view_line *l) {
     int waiters = 0;
     put_state(out, l);
-    for (size_t i = l->from; i < l->end; i++) {
-        const hf_place *p = &l->all->items[i].seen;
-        if (is_count(p))
-            continue;
-        if (p->holds)
-            put_holder(out, p);
+    for (size_t i = 0; i < l->n; i++) {
+        if (l->claims[i].holds)
+            put_holder(out, &l->claims[i]);
+        else if (l->claims[i].lost)
+            put_lost(out, &l->claims[i]);
         else
-            put_waiter(out, p, ++waiters);
+            put_waiter(out, l, i, ++waiters);
     }
 }
 
 /* A name that nobody has claimed has one line too: an empty one. */
-void places_block(FILE *out, const char *name, const places *all) {
+void place_block(FILE *out, const char *name, const lines *all) {
     size_t i = 0;
-    place_line l;
     do {
-        i = places_line(all, i, &l);
+        const view_line *l = i < all->n ? &all->all[i] : &no_line;
         fputs(text_paint(out, BOLD), out);
         text_put(out, name);
         fputs(text_paint(out, PLAIN), out);
-        if (*l.kind)
-            fprintf(out, " (%s)", l.kind);
+        if (*l->kind)
+            fprintf(out, " (%s)", l->kind);
         fputc('\n', out);
-        put_line(out, &l);
-    } while (i < all->n);
+        put_line(out, l);
+    } while (++i < all->n);
 }

@@ -22,54 +22,73 @@ static void put_since(json *j, int64_t ms) {
     json_text(j, "since", text);
 }
 
-void place_json_claim(json *j, const char *key, const hf_place *p) {
+static void put_pid(json *j, const hf_place *p) {
+    if (p->pid > 0)
+        json_number(j, "pid", p->pid);
+    else
+        json_null(j, "pid");
+}
+
+static void put_blocker(json *j, const hf_place *p) {
+    if (!p) {
+        json_null(j, "blocker");
+        return;
+    }
+    json_open(j, "blocker", '{');
+    json_text_or_null(j, "owner", p->owner);
+    json_text_or_null(j, "host", p->host);
+    put_pid(j, p);
+    json_flag(j, "holds", p->holds);
+    json_close(j, '}');
+}
+
+void place_json_claim(json *j, const char *key, const view_line *l,
+                      const hf_place *p) {
     json_open(j, key, '{');
     json_text(j, "kind", p->kind);
     json_text(j, "owner", p->owner);
     json_flag(j, "foreign", p->foreign);
     json_text_or_null(j, "user", p->user);
     json_text_or_null(j, "host", p->host);
-    if (p->pid > 0)
-        json_number(j, "pid", p->pid);
-    else
-        json_null(j, "pid");
+    put_pid(j, p);
     json_text_or_null(j, "program", p->program);
     json_text_or_null(j, "why", p->why);
+    json_text_or_null(j, "client", p->client);
     put_since(j, p->since_ms);
     json_span(j, "seconds", p->since_ms);
     if (p->permits > 0)
         json_number(j, "permits", p->permits);
-    if (p->holds) {
+    if (p->holds || p->lost) {
         json_span(j, "lease", p->lease_ms);
         json_token(j, "token", p->token);
+    } else {
+        put_blocker(j, view_blocker(l, (size_t)(p - l->claims)));
     }
     json_close(j, '}');
 }
 
-/* Those who hold, or those who wait. */
-static void put_claims(json *j, const char *key, const place_line *l,
-                       bool holds) {
+/* Some of those in the line, which has them in this order. */
+static void put_claims(json *j, const char *key, const view_line *l,
+                       size_t from, size_t n) {
     json_open(j, key, '[');
-    for (size_t i = l->from; i < l->end; i++) {
-        const hf_place *p = &l->all->items[i].seen;
-        if (p != l->count && p->holds == holds)
-            place_json_claim(j, NULL, p);
-    }
+    for (size_t i = from; i < from + n; i++)
+        place_json_claim(j, NULL, l, &l->claims[i]);
     json_close(j, ']');
 }
 
-void place_json(json *j, const char *name, const place_line *l) {
+void place_json(json *j, const char *name, const view_line *l) {
     json_text(j, "name", name);
     json_text_or_null(j, "kind", l->kind);
-    json_text(j, "state", l->state);
-    if (l->count)
-        json_number(j, "count", l->count->count);
+    json_text(j, "state", place_state(l));
+    if (l->counts)
+        json_number(j, "count", l->count);
     else
         json_null(j, "count");
     if (l->holder)
-        place_json_claim(j, "holder", l->holder);
+        place_json_claim(j, "holder", l, l->holder);
     else
         json_null(j, "holder");
-    put_claims(j, "holders", l, true);
-    put_claims(j, "waiters", l, false);
+    put_claims(j, "holders", l, 0, l->holders);
+    put_claims(j, "waiters", l, l->n - l->waiters, l->waiters);
+    put_claims(j, "lost", l, l->holders, l->n - l->holders - l->waiters);
 }

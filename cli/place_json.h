@@ -8,9 +8,10 @@
 #include "place.h"
 
 /* The members of one line's object. */
-void place_json(json *j, const char *name, const place_line *l);
+void place_json(json *j, const char *name, const view_line *l);
 
-/* One claim, as an object. */
-void place_json_claim(json *j, const char *key, const hf_place *p);
+/* One claim of the line, as an object. */
+void place_json_claim(json *j, const char *key, const view_line *l,
+                      const hf_place *p);
 
 #endif

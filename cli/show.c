@@ -19,31 +19,29 @@ static const option_row rows[] = {
     {0, NULL, NULL, OPTION_FLAG, 0, NULL},
 };
 
-static void print(const char *name, const places *all, hf_client *client,
+static void print(const char *name, const lines *all, hf_client *client,
                   bool as_json) {
     json j = {.out = stdout};
-    place_line l;
     if (!as_json) {
-        places_block(stdout, name, all);
+        place_block(stdout, name, all);
         return;
     }
     json_open(&j, NULL, '{');
     json_text(&j, "store", hf_store(client));
-    places_line(all, 0, &l);
-    place_json(&j, name, &l);
+    place_json(&j, name, place_line_for(all, HF_LOCK));
     json_close(&j, '}');
     putchar('\n');
 }
 
 static int show(hf_client *client, const char *name, bool as_json) {
     hf_error err = {0};
-    places all;
+    lines all = {0};
     int status = 0;
-    if (places_list(&all, client, name, &err) != HF_OK)
+    if (lines_list(&all, client, name, &err) != HF_OK)
         status = status_fail(&err);
     else
         print(name, &all, client, as_json);
-    places_free(&all);
+    lines_free(&all);
     return status != 0 || fflush(stdout) == 0 ? status : EXIT_SOFTWARE;
 }
 

@@ -45,8 +45,8 @@ static const option_row steal_rows[] = {
 /* ---- whom -------------------------------------------------------------- */
 
 /* What one sees of it is a number: there is another word for that. */
-static int nobody(const char *name, const places *all) {
-    const char *kind = all->n > 0 ? all->items[0].seen.kind : "";
+static int nobody(const char *name, const lines *all) {
+    const char *kind = all->n > 0 ? all->all[0].kind : "";
     if (kind_of(kind) == HF_SEMAPHORE || kind_of(kind) == HF_LATCH)
         complain("'%s' is a %s that nobody holds; 'holdfast %s delete' "
                  "removes it",
@@ -69,13 +69,13 @@ static int which(const char *name) {
 
 /* The holder of that name, or the only one.  0, or a status after saying why
  * there is none. */
-static int find_holder(const char *name, const char *owner, const places *all,
+static int find_holder(const char *name, const char *owner, const lines *all,
                        const hf_place **ret) {
-    const hf_place *first = places_holder(all);
+    const hf_place *first = place_holder(all);
     if (!first)
         return nobody(name, all);
-    for (size_t i = 0; i < all->n; i++) {
-        const hf_place *p = &all->items[i].seen;
+    for (size_t i = 0; i < all->n_claims; i++) {
+        const hf_place *p = &all->claims[i];
         if (!p->holds || (owner && strcmp(p->owner, owner) != 0))
             continue;
         if (*ret)
@@ -110,15 +110,15 @@ static int force(hf_client *client, const char *name, const hf_place *holder) {
 static int release(hf_client *client, const char *name, const char *owner) {
     hf_error err = {0};
     const hf_place *holder = NULL;
-    places all;
+    lines all = {0};
     int status;
-    if (places_list(&all, client, name, &err) != HF_OK)
+    if (lines_list(&all, client, name, &err) != HF_OK)
         status = status_fail(&err);
     else
         status = find_holder(name, owner, &all, &holder);
     if (status == 0)
         status = force(client, name, holder);
-    places_free(&all);
+    lines_free(&all);
     return status;
 }
 
@@ -185,13 +185,13 @@ static void say_taken(const char *name, uint64_t token) {
 static int steal(hf_client *client, const char *name, const steal_options *o) {
     hf_error err = {0};
     const hf_place *holder = NULL;
-    places all;
+    lines all = {0};
     int status;
-    if (places_list(&all, client, name, &err) != HF_OK) {
+    if (lines_list(&all, client, name, &err) != HF_OK) {
         status = status_fail(&err);
         goto out;
     }
-    places_block(stderr, name, &all);
+    place_block(stderr, name, &all);
     status = find_holder(name, o->owner, &all, &holder);
     if (status == 0)
         status = confirm(name, o->yes);
@@ -200,7 +200,7 @@ static int steal(hf_client *client, const char *name, const steal_options *o) {
     if (status == 0)
         say_taken(name, holder->token);
 out:
-    places_free(&all);
+    lines_free(&all);
     return status;
 }
 

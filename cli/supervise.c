@@ -72,7 +72,7 @@ static void reason_of_loss(const watch *w, const char *name, int why, char *buf,
     grant *g = w->grant;
     const hf_place *holder = NULL;
     hf_error err;
-    places all;
+    lines all = {0};
     char who[600];
     if (w->plan->at_most_ms > 0 && why == HF_ETIMEOUT) {
         snprintf(buf, size, "it was held longer than --at-most allows");
@@ -81,13 +81,13 @@ static void reason_of_loss(const watch *w, const char *name, int why, char *buf,
     snprintf(buf, size, "%s", hf_strerror(why));
     if (why != HF_ELOST || kind_shares(g->wish->kind))
         return;
-    if (places_list(&all, g->client, name, &err) == HF_OK)
-        holder = places_holder(&all);
+    if (lines_list(&all, g->client, name, &err) == HF_OK)
+        holder = place_holder(&all);
     if (holder && holder->pid != getpid()) {
         place_who(holder, who, sizeof(who));
         snprintf(buf, size, "now held by %s", who);
     }
-    places_free(&all);
+    lines_free(&all);
 }
 
 static void say_lost(const watch *w, int why) {

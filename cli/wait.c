@@ -42,22 +42,20 @@ static hf_kind kind_wanted(const look_options *o) {
     return o->permits > 0 ? HF_PERMIT : o->shared ? HF_READ : HF_LOCK;
 }
 
-static bool in_the_way(const look_options *o, const place_line *l) {
+static bool in_the_way(const look_options *o, const view_line *l) {
     if (o->permits > 0)
-        return !l->count || l->count->count < o->permits;
+        return !l->counts || l->count < o->permits;
     if (o->shared && l->holder)
         return kind_of(l->holder->kind) != HF_READ;
-    return strcmp(l->state, "free") != 0;
+    return strcmp(place_state(l), "free") != 0;
 }
 
 static int is_held(hf_client *client, const char *name, const look_options *o,
                    bool *held, hf_error *err) {
-    places all;
-    place_line l;
-    int r = places_list(&all, client, name, err);
-    places_line_for(&all, kind_wanted(o), &l);
-    *held = in_the_way(o, &l);
-    places_free(&all);
+    lines all = {0};
+    int r = lines_list(&all, client, name, err);
+    *held = in_the_way(o, place_line_for(&all, kind_wanted(o)));
+    lines_free(&all);
     return r;
 }
 

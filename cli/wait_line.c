@@ -36,14 +36,11 @@ void wait_line_start(wait_line *line, hf_kind kind, int64_t since,
 }
 
 /* Ours is the waiter with our pid; its number in the line, 0: not in it. */
-static int own_number(const place_line *l) {
+static int own_number(const view_line *l) {
     int n = 0;
-    for (size_t i = l->from; i < l->end; i++) {
-        const hf_place *p = &l->all->items[i].seen;
-        if (p == l->count || p->holds)
-            continue;
+    for (size_t i = l->n - l->waiters; i < l->n; i++) {
         n++;
-        if (p->pid == getpid())
+        if (l->claims[i].pid == getpid())
             return n;
     }
     return 0;
@@ -55,22 +52,22 @@ static bool counts(hf_kind kind) {
 
 /* As the store has it, if it knows the name; a number is what we want it to
  * be, since to some stores a latch looks like a semaphore. */
-static hf_kind kind_found(const place_line *l, hf_kind wanted) {
+static hf_kind kind_found(const view_line *l, hf_kind wanted) {
     return *l->kind && wanted != HF_LATCH ? kind_of(l->kind) : wanted;
 }
 
 /* What stands in our way, behind "is", or of permits behind "has". */
-static void describe(const place_line *l, hf_kind wanted, char *buf,
+static void describe(const view_line *l, hf_kind wanted, char *buf,
                      size_t size) {
     hf_kind kind = kind_found(l, wanted);
-    long long count = l->count ? (long long)l->count->count : 0;
+    long long count = (long long)l->count;
     char who[640];
-    places_who(l, who, sizeof(who));
+    place_holders(l, who, sizeof(who));
     if (kind == HF_LATCH)
         snprintf(buf, size, "closed, %lld to count down", count);
     else if (!counts(kind))
         snprintf(buf, size, "held by %s", who);
-    else if (!l->count && !l->holder)
+    else if (!l->counts && !l->holder)
         snprintf(buf, size, "no permits: nobody has set their number");
     else
         snprintf(buf, size, "%lld permit%s free%s%s", count,
@@ -79,7 +76,7 @@ static void describe(const place_line *l, hf_kind wanted, char *buf,
 }
 
 /* " for 3s": of one holder, and where it matters how long. */
-static const char *held_for(const place_line *l, hf_kind kind,
+static const char *held_for(const view_line *l, hf_kind kind,
                             char buf[static 32]) {
     char held[24];
     buf[0] = '\0';
@@ -97,13 +94,13 @@ static int width(void) {
 }
 
 /* What matters most comes first; the end may be cut off. */
-static void rewrite(const wait_line *line, const place_line *l) {
+static void rewrite(const wait_line *line, const view_line *l) {
     const hf_place *holder = counts(line->kind) ? NULL : l->holder;
     char waited[24], held[32], lease[24], who[640], text[1400], clean[1400];
     int mine = own_number(l);
     int n = snprintf(text, sizeof(text), "waiting %s for '%s'",
                      text_span(moment_now() - line->since, waited), line->name);
-    places_who(l, who, sizeof(who));
+    place_holders(l, who, sizeof(who));
     if (mine > 0)
         n += snprintf(text + n, sizeof(text) - (size_t)n, " (place %d of %zu)",
                       mine, l->waiters);
@@ -134,20 +131,19 @@ static void changed(wait_line *line, const char *name, const char *now) {
 /* A store that does not answer leaves the line as it was. */
 void wait_line_show(wait_line *line, const char *name, hf_client *client) {
     hf_error err;
-    places all;
-    place_line l;
+    lines all = {0};
     char now[700];
-    if (places_list(&all, client, name, &err) == HF_OK) {
-        places_line_for(&all, line->kind, &l);
-        describe(&l, line->kind, now, sizeof(now));
+    if (lines_list(&all, client, name, &err) == HF_OK) {
+        const view_line *l = place_line_for(&all, line->kind);
+        describe(l, line->kind, now, sizeof(now));
         if (is_news(line, name, now))
             changed(line, name, now);
         if (line->terminal) {
-            rewrite(line, &l);
+            rewrite(line, l);
             line->shown = true;
         }
     }
-    places_free(&all);
+    lines_free(&all);
     line->next = moment_now() + EVERY_MS;
 }
 
@@ -165,17 +161,17 @@ void wait_line_end(const char *name, int sig) {
 void wait_line_failed(hf_client *client, const char *name, hf_kind kind,
                       int64_t waited_ms) {
     hf_error err;
-    places all;
-    place_line l;
+    lines all = {0};
+    const view_line *l;
     char what[700], held[32], waited[24] = "";
-    places_list(&all, client, name, &err);
-    places_line_for(&all, kind, &l);
-    describe(&l, kind, what, sizeof(what));
-    kind = kind_found(&l, kind);
+    lines_list(&all, client, name, &err);
+    l = place_line_for(&all, kind);
+    describe(l, kind, what, sizeof(what));
+    kind = kind_found(l, kind);
     if (waited_ms > 0)
         text_span(waited_ms, waited);
     complain("'%s' %s %s%s%s%s; see: holdfast show '%s'", name,
-             counts(kind) ? "has" : "is", what, held_for(&l, kind, held),
+             counts(kind) ? "has" : "is", what, held_for(l, kind, held),
              *waited ? ", not obtained in " : "", waited, name);
-    places_free(&all);
+    lines_free(&all);
 }

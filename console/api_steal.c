@@ -13,11 +13,11 @@
 #include "wish.h"
 
 /* The holder of that name, or the only one; NULL after having answered. */
-static const hf_place *find_holder(request *r, const places *all,
+static const hf_place *find_holder(request *r, const lines *all,
                                    const char *owner) {
     const hf_place *found = NULL;
-    for (size_t i = 0; i < all->n; i++) {
-        const hf_place *p = &all->items[i].seen;
+    for (size_t i = 0; i < all->n_claims; i++) {
+        const hf_place *p = &all->claims[i];
         if (!p->holds || (*owner && strcmp(p->owner, owner) != 0))
             continue;
         if (found) {
@@ -27,7 +27,7 @@ static const hf_place *find_holder(request *r, const places *all,
         }
         found = p;
     }
-    if (!found && *owner && places_holder(all))
+    if (!found && *owner && place_holder(all))
         request_problem(r, 403, HF_ENOT_OWNER, "somebody else holds it");
     else if (!found)
         request_problem(r, 404, HF_EFREE, "nobody holds it");
@@ -79,21 +79,21 @@ static void steal(void *arg) {
     request *r = arg;
     const hf_place *holder;
     hf_error err = {0};
-    places all = {0};
+    lines all = {0};
     wish w;
     if (wish_read(&w, r->body, r->n_body, &err) != HF_OK) {
         request_fail(r, &err);
     } else if (strcmp(w.confirm, r->name) != 0) {
         request_problem(r, 400, HF_EUSAGE,
                         "\"confirm\" must be the lock's name");
-    } else if (places_list(&all, r->console->client, r->name, &err) != HF_OK) {
+    } else if (lines_list(&all, r->console->client, r->name, &err) != HF_OK) {
         request_fail(r, &err);
     } else {
         holder = find_holder(r, &all, w.owner);
         if (holder)
             take_away(r, holder);
     }
-    places_free(&all);
+    lines_free(&all);
     request_back(r);
 }
 

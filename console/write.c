@@ -28,7 +28,7 @@ static void write_claims(json *j, const char *key, const view_line *l,
     json_open(j, key, '[');
     for (size_t i = 0; i < l->n; i++)
         if (l->claims[i].holds == holds && !l->claims[i].lost)
-            place_json_claim(j, NULL, &l->claims[i]);
+            place_json_claim(j, NULL, l, &l->claims[i]);
     json_close(j, ']');
 }
 
@@ -36,7 +36,7 @@ static void write_lost(json *j, const char *key, const view_line *l) {
     json_open(j, key, '[');
     for (size_t i = 0; i < l->n; i++)
         if (l->claims[i].lost)
-            place_json_claim(j, NULL, &l->claims[i]);
+            place_json_claim(j, NULL, l, &l->claims[i]);
     json_close(j, ']');
 }
 
@@ -53,7 +53,7 @@ void write_line(json *j, const view_line *l) {
     else
         json_null(j, "count");
     if (l->holder)
-        place_json_claim(j, "holder", l->holder);
+        place_json_claim(j, "holder", l, l->holder);
     else
         json_null(j, "holder");
     write_claims(j, "holders", l, true);

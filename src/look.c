@@ -4,8 +4,9 @@
  * records add to that.
  *
  * Records come first, then the store's places as it tells them, each with what
- * a record knows of it; in the end those claims that only a record knows.  So
- * a list of any length passes through, and only records are kept. */
+ * a record knows of it, and behind each line those claims on it that only a
+ * record knows; in the end the claims on names that the store did not tell of.
+ * So a list of any length passes through, and only records are kept. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +71,9 @@ typedef struct listing {
     const char *prefix; /* hidden from the caller, and what has another one */
     const char *name;   /* with it; NULL: all */
     hf_records records;
+    hf_told **extra; /* claims that do not hold, by name and time */
+    size_t n_extra;
+    char last[HF_NAME_MAX + 1]; /* the name the store told of last; "": none */
     hf_place_fn *fn;
     void *arg;
 } listing;
@@ -93,32 +97,6 @@ static void introduce(hf_place *p, const hf_identity *who) {
     p->foreign = false;
 }
 
-/* A place as the store tells it. */
-static void pass_on(void *arg, const hf_place *place) {
-    listing *l = arg;
-    hf_place shown = *place;
-    const hf_record *record;
-    hf_told *told;
-
-    if (!is_ours(l, place->name))
-        return;
-    told = hf__records_find(&l->records, place->owner, place->name);
-    record = told ? told->record :
-                    hf__records_client(&l->records, place->owner,
-                                       strcspn(place->owner, ":"));
-    shown.name += strlen(l->prefix);
-    shown.client = "";
-    if (record)
-        introduce(&shown, &record->who);
-    if (told) {
-        told->seen = true;
-        if (shown.since_ms < 0 &&
-            (told->of.does == HF_DOES_HOLD) == shown.holds)
-            shown.since_ms = ago(&l->records, told->of.since_ms);
-    }
-    l->fn(l->arg, &shown);
-}
-
 /* A claim that the store did not tell of. */
 static void tell(const listing *l, const hf_told *told) {
     const hf_doing *c = &told->of;
@@ -139,14 +117,14 @@ static void tell(const listing *l, const hf_told *told) {
     l->fn(l->arg, &shown);
 }
 
-static bool is_left(const listing *l, const hf_told *told) {
-    return !told->seen && told->of.does != HF_DOES_HOLD &&
+static bool is_extra(const listing *l, const hf_told *told) {
+    return told->of.does != HF_DOES_HOLD &&
            (l->name ? strcmp(told->of.name, l->name) == 0 :
                       is_ours(l, told->of.name));
 }
 
 static int by_name_and_time(const void *a, const void *b) {
-    const hf_told *x = a, *y = b;
+    const hf_told *x = *(hf_told *const *)a, *y = *(hf_told *const *)b;
     int order = strcmp(x->of.name, y->of.name);
 
     if (!order)
@@ -156,17 +134,76 @@ static int by_name_and_time(const void *a, const void *b) {
                        (x->of.since_ms < y->of.since_ms);
 }
 
-static void tell_the_rest(listing *l) {
+static int find_extra(listing *l, hf_error *err) {
     hf_records *r = &l->records;
-    size_t left = 0;
 
+    l->extra = malloc((r->n_claims + 1) * sizeof *l->extra);
+    if (!l->extra)
+        return hf__fail_plain(err, HF_ENO_MEMORY);
     for (size_t i = 0; i < r->n_claims; i++)
-        if (is_left(l, &r->claims[i]))
-            r->claims[left++] = r->claims[i];
-    if (left)
-        qsort(r->claims, left, sizeof *r->claims, by_name_and_time);
-    for (size_t i = 0; i < left; i++)
-        tell(l, &r->claims[i]);
+        if (is_extra(l, &r->claims[i]))
+            l->extra[l->n_extra++] = &r->claims[i];
+    if (l->n_extra)
+        qsort(l->extra, l->n_extra, sizeof(hf_told *), by_name_and_time);
+    return HF_OK;
+}
+
+/* The first of those on a name, or where it would be. */
+static size_t first_extra(const listing *l, const char *name) {
+    size_t low = 0, high = l->n_extra;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(l->extra[middle]->of.name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Those of one name, or all that are left; each once. */
+static void tell_extra(listing *l, const char *name) {
+    for (size_t i = name ? first_extra(l, name) : 0; i < l->n_extra; i++) {
+        hf_told *told = l->extra[i];
+
+        if (name && strcmp(told->of.name, name) != 0)
+            return;
+        if (!told->seen)
+            tell(l, told);
+        told->seen = true;
+    }
+}
+
+/* A place as the store tells it. */
+static void pass_on(void *arg, const hf_place *place) {
+    listing *l = arg;
+    hf_place shown = *place;
+    const hf_record *record;
+    hf_told *told;
+
+    if (!is_ours(l, place->name))
+        return;
+    if (l->n_extra && strcmp(place->name, l->last) != 0) {
+        tell_extra(l, l->last);
+        snprintf(l->last, sizeof l->last, "%s", place->name);
+    }
+    told = hf__records_find(&l->records, place->owner, place->name);
+    record = told ? told->record :
+                    hf__records_client(&l->records, place->owner,
+                                       strcspn(place->owner, ":"));
+    shown.name += strlen(l->prefix);
+    shown.client = "";
+    if (record)
+        introduce(&shown, &record->who);
+    if (told) {
+        told->seen = true;
+        if (shown.since_ms < 0 &&
+            (told->of.does == HF_DOES_HOLD) == shown.holds)
+            shown.since_ms = ago(&l->records, told->of.since_ms);
+    }
+    l->fn(l->arg, &shown);
 }
 
 /* A store that keeps no records, or will not show them, is listed all the
@@ -177,9 +214,14 @@ static int list(hf_client *client, listing *l, hf_error *err) {
 
     if (rc == HF_ENO_MEMORY)
         return rc;
-    rc = client->be->ops->list(client->be, l->name, pass_on, l, by, err);
+    rc = find_extra(l, err);
     if (rc == HF_OK)
-        tell_the_rest(l);
+        rc = client->be->ops->list(client->be, l->name, pass_on, l, by, err);
+    if (rc == HF_OK) {
+        tell_extra(l, l->last);
+        tell_extra(l, NULL);
+    }
+    free(l->extra);
     hf__records_free(&l->records);
     return rc;
 }

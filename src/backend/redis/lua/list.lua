@@ -98,27 +98,11 @@ local function sort_of(field, holds, rw, fair, tag, ms)
     return rw and 'write' or 'lock', ms
 end
 
-local function see_lock(places, name, tag)
-    local mode = ask('hget', name, 'mode')
-    local rw = mode == 'read' or mode == 'write'
-    if (ask('hlen', name) or 0) > (rw and 1024 or 64) then
-        return
-    end
-    local fair = not rw and type_of('redisson_lock_queue:' .. tag) == 'list'
-    local fields, lease = ask('hgetall', name) or {}, left(name)
-    for i = 1, #fields, 2 do
-        if is_owner(fields[i]) then
-            local kind, ms = sort_of(fields[i], fields[i + 1], rw, fair, tag,
-                                     lease)
-            if ms ~= 0 then
-                add(places, kind, fields[i], 1, ms, 0)
-            end
-        end
-    end
+local function queue_of(tag)
+    return ask('lrange', 'redisson_lock_queue:' .. tag, 0, 1023) or {}
 end
 
-local function see_waiters(places, tag)
-    local queue = ask('lrange', 'redisson_lock_queue:' .. tag, 0, 1023) or {}
+local function see_waiters(places, tag, queue)
     for _, owner in ipairs(queue) do
         add(places, 'fair', owner, 0, -1, 0)
     end
@@ -126,6 +110,30 @@ local function see_waiters(places, tag)
                         '+inf', 'LIMIT', 0, 1024) or {}
     for _, owner in ipairs(writers) do
         add(places, 'write', owner, 0, -1, 0)
+    end
+end
+
+-- Most hashes that come by are other people's: of them no more is read than it
+-- takes to know.
+local function see_lock(places, name, tag)
+    local mode = ask('hget', name, 'mode')
+    local rw = mode == 'read' or mode == 'write'
+    if (ask('hlen', name) or 0) > (rw and 1024 or 64) then
+        return
+    end
+    local fields, lease, queue = ask('hgetall', name) or {}, nil, nil
+    for i = 1, #fields, 2 do
+        if is_owner(fields[i]) then
+            lease, queue = lease or left(name), queue or queue_of(tag)
+            local kind, ms = sort_of(fields[i], fields[i + 1], rw, #queue > 0,
+                                     tag, lease)
+            if ms ~= 0 then
+                add(places, kind, fields[i], 1, ms, 0)
+            end
+        end
+    end
+    if #places > 2 or found_by == '' then
+        see_waiters(places, tag, queue or queue_of(tag))
     end
 end
 
@@ -175,20 +183,20 @@ local function see_text(places, name, tag)
 end
 
 local function see(line, name)
-    local tag, kind = tag_of(name), type_of(name)
-    line[2] = tonumber(ask('get', 'redisson_lock_token:' .. tag) or 0) or 0
+    local tag = tag_of(name)
+    local kind = found_by == 'hash' and 'hash' or type_of(name)
     if kind == 'hash' and (found_by == '' or found_by == 'hash') then
         see_lock(line, name, tag)
-        if #line > 2 or found_by == '' then
-            see_waiters(line, tag)
-        end
     elseif kind == 'string' and found_by ~= 'list' then
         see_text(line, name, tag)
     elseif kind == 'none' and (found_by == '' or found_by == 'list') then
-        see_waiters(line, tag)
+        see_waiters(line, tag, queue_of(tag))
     end
     if kind == 'none' and (found_by == '' or found_by == 'zset') then
         see_permits(line, tag .. ':timeout')
+    end
+    if #line > 2 then
+        line[2] = tonumber(ask('get', 'redisson_lock_token:' .. tag) or 0) or 0
     end
 end
 

@@ -373,6 +373,40 @@ static void only_a_majority_holds_in_the_list(void **state) {
     hf_expect(HF_EMINORITY, hf_list(client, "x", nothing, NULL, ERR));
 }
 
+static void note_doing(void *arg, const hf_identity *who, const char *doing) {
+    char *to = arg;
+
+    (void)who;
+    assert_string_equal(to, ""); /* it is told once */
+    snprintf(to, 64, "%s", doing);
+}
+
+/* Servers that were away have an old record of a client. */
+static void the_newest_record_of_a_client_is_told(void **state) {
+    (void)state;
+    char told[64] = "";
+    hf_options hidden = HF_OPTIONS_INIT;
+    hidden.lease_ms = 600000; /* no record but those we write */
+    hf_backend *be = hf_test_open(v.uri, &hidden)->be;
+    const char *client = be->host->identity.client;
+    for (int i = 1; i < 3; i++)
+        hf_expect(HF_OK, be->ops->announce(be, i == 1 ? "older" : "newer",
+                                           600000, soon(), ERR));
+    for (int i = 0; i < 3; i++)
+        hf_test_eventually(
+            strstr(hf_test_server_ask(v.servers[i], "GET holdfast:client:%s",
+                                      client),
+                   "newer"),
+            HF_TEST_LONG);
+    for (int i = 0; i < 3; i += 2)
+        hf_test_server_ask(v.servers[i],
+                           "SET holdfast:client:%s "
+                           "\"pid=1\\nnumber=1\\ndoing=older\"",
+                           client);
+    hf_expect(HF_OK, be->ops->clients(be, note_doing, told, soon(), ERR));
+    assert_string_equal(told, "newer");
+}
+
 static void force_needs_a_majority_and_frees_all(void **state) {
     (void)state;
     hf_lock *lock = hf_test_lock(hf_test_open(v.uri, NULL), "x", NULL);
@@ -555,6 +589,7 @@ static const struct CMUnitTest tests[] = {
     THREE(a_block_of_tokens_is_confirmed_to_its_end),
     THREE(scripts_that_were_flushed_are_sent_again),
     THREE(only_a_majority_holds_in_the_list),
+    THREE(the_newest_record_of_a_client_is_told),
     THREE(force_needs_a_majority_and_frees_all),
     THREE(a_lock_comes_back_unless_a_later_holder_was_there),
     FIVE(servers_that_may_forget_do_not_vote),

@@ -226,7 +226,7 @@ static void add_circle(void *arg, const hf_stuck *circle, size_t n) {
     look_add_circle(arg, circle, n);
 }
 
-/* A library that is older has neither. */
+/* A library that is older has not both. */
 #pragma weak hf_clients
 #pragma weak hf_deadlocks
 
@@ -237,7 +237,7 @@ static int read_records(view *v, hf_error *err) {
     if (rc == HF_ECANNOT)
         return HF_OK;
     v->next->records = rc == HF_OK;
-    if (rc == HF_OK)
+    if (rc == HF_OK && hf_deadlocks)
         rc = hf_deadlocks(v->client, add_circle, v->next, err);
     return rc == HF_ECANNOT ? HF_OK : rc;
 }

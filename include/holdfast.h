@@ -223,7 +223,8 @@ enum hf_lock_flag {
     HF_NO_COHORT = 16,    /* give it back to the store each time, never
                              straight to the next thread of this process   */
     HF_DEADLOCK = 32      /* a wait that could never end does, with
-                             HF_EDEADLOCK: see hf_deadlocks                */
+                             HF_EDEADLOCK: see hf_deadlocks.  HF_ECANNOT: the
+                             store keeps no records, or the client is hidden */
 };
 
 typedef struct hf_lock_options {
@@ -272,6 +273,7 @@ HF_API void hf_lock_free(hf_lock *lock);
  *   HF_ETIMEOUT   not held, and nothing of us is left in the store
  *   HF_ECANCELLED likewise, by hf_lock_cancel
  *   HF_EDOWN      the store was unreachable for too long; not held
+ *   HF_EDEADLOCK  likewise, by HF_DEADLOCK: release what the others wait for
  *   HF_EDOUBT     no answer; should it have been granted, the library gives
  *                 it back as soon as it can, at the latest its lease ends
  *   HF_ELOST      held before by this owner and lost: release it first
@@ -586,13 +588,16 @@ typedef void hf_place_fn(void *arg, const hf_place *place);
 
 /* Tells `fn` of every claim on `name`, the holder first and the waiters in
  * order; of every name when NULL, as they are found: that takes as long as it
- * takes, timeout_ms is for one request of it. */
+ * takes, timeout_ms is for one request of it.  Claims that only their clients'
+ * records know come last in a line: those that were lost, and who waits where
+ * the store keeps no line, as it was a second ago. */
 HF_API int hf_list(hf_client *client, const char *name, hf_place_fn *fn,
                    void *arg, hf_error *err);
 
 /* Every client keeps a record of what it holds and waits for in its store,
  * renewed about once a second while it changes: so others see those who wait
- * where the store keeps no line, and whether a wait can ever end. */
+ * where the store keeps no line, and whether a wait can ever end.  What is over
+ * within half a second is not told.  docs/presence.md */
 typedef struct hf_presence {
     const char *client; /* its number, a UUID                              */
     const char *host, *program, *user, *why;
@@ -623,8 +628,15 @@ typedef struct hf_stuck {
 typedef void hf_deadlock_fn(void *arg, const hf_stuck *circle, size_t n);
 
 /* Tells `fn` of every circle of claims that wait for each other, over all
- * processes that use the store.  Within about two seconds after the last of
- * them began to wait it is known; a foreign client cannot be part of one. */
+ * processes that use the store, so that everybody who is in one is in one of
+ * these.  Within about two seconds after the last of them began to wait it is
+ * known.  A foreign or hidden client cannot be part of one, nor can a lock that
+ * its handle owns, because any thread may release that.  HF_ECANNOT: the store
+ * keeps no records.
+ *
+ * Of those in a circle who asked by HF_DEADLOCK, the one whose wait began last
+ * gives way, when it has seen the same circle twice: after two to five
+ * seconds. */
 HF_API int hf_deadlocks(hf_client *client, hf_deadlock_fn *fn, void *arg,
                         hf_error *err);
 

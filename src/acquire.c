@@ -43,6 +43,7 @@ typedef struct quest {
     uint64_t token;
     hf_time brief;      /* a grant that came unasked ends then; 0: none */
     hf_time down_since; /* 0: the store answers */
+    hf_time look_at;    /* whether somebody will ever let us in; HF_NEVER */
     int retry_ms;
     int pause_ms; /* SPIN: the last one */
     hf_waiter me;
@@ -106,6 +107,8 @@ static bool begin_wait(quest *q) {
         return false;
     q->me.since = hf__now();
     hf__tally_waits(q->spot->tally, q->me.mode, 1);
+    if (q->me.asked)
+        q->look_at = q->me.since + HF_LOOK_AFTER;
     if (hf__keeper_is_stirred(keeper))
         return false;
     pthread_mutex_unlock(&q->spot->mu);
@@ -114,8 +117,32 @@ static bool begin_wait(quest *q) {
     return true;
 }
 
+/* Now and then, if it was asked for: HF_EDEADLOCK when the wait has no end and
+ * we are the one to leave.  Nothing is locked. */
+static int look_out(quest *q, hf_error *err) {
+    hf_time by = hf__sooner(q->by, hf__now() + HF_SECOND);
+    char owner[HF_DOING_OWNER + 1];
+    int rc = HF_OK;
+
+    hf__doing_owner(q->me.kind, q->me.owner, q->me.nonce, owner);
+    if (!q->down_since)
+        rc = hf__lookout(q->client, owner, by, err);
+    q->look_at = hf__now() + HF_LOOK_AFTER + hf__jitter(HF_LOOK_AFTER / 2);
+    return rc;
+}
+
+/* The mu is let go meanwhile. */
+static int look_out_in_queue(quest *q, hf_error *err) {
+    int rc;
+
+    pthread_mutex_unlock(&q->spot->mu);
+    rc = look_out(q, err);
+    pthread_mutex_lock(&q->spot->mu);
+    return rc;
+}
+
 /* Joins the queue.  HF_OK: it is our turn to ask, or me.given is ours. */
-static int wait_for_turn(quest *q, const hf_terms *terms) {
+static int wait_for_turn(quest *q, const hf_terms *terms, hf_error *err) {
     hf_spot *spot = q->spot;
     hf_time until;
     int rc = HF_OK;
@@ -126,8 +153,14 @@ static int wait_for_turn(quest *q, const hf_terms *terms) {
     while ((until = turn_comes(q)) != 0 && (rc = turn_ends(q)) == HF_OK) {
         if (begin_wait(q))
             continue;
+        if (hf__now() >= q->look_at) {
+            if ((rc = look_out_in_queue(q, err)) != HF_OK)
+                break;
+            continue;
+        }
+        until = hf__sooner(hf__sooner(q->by, q->look_at), until);
         q->me.takes = q->me.lock != NULL;
-        if (hf__waiter_sleep(spot, &q->me, hf__sooner(q->by, until)))
+        if (hf__waiter_sleep(spot, &q->me, until))
             return HF_OK;
         q->me.takes = false;
     }
@@ -136,20 +169,23 @@ static int wait_for_turn(quest *q, const hf_terms *terms) {
 }
 
 /* Sleeps until `at`, unless something happens before. */
-static int sleep_until(quest *q, hf_time at) {
+static int sleep_until(quest *q, hf_time at, hf_error *err) {
     hf_spot *spot = q->spot;
     int rc = HF_OK;
 
     at = hf__sooner(at, q->by);
     pthread_mutex_lock(&spot->mu);
     begin_wait(q);
-    while (!q->me.woken && !q->me.cancelled && hf__now() < at)
-        hf__waiter_sleep(spot, &q->me, at);
+    while (rc == HF_OK && !q->me.woken && !q->me.cancelled && hf__now() < at)
+        if (hf__now() >= q->look_at)
+            rc = look_out_in_queue(q, err);
+        else
+            hf__waiter_sleep(spot, &q->me, hf__sooner(at, q->look_at));
     if (q->me.granted)
         rc = HF_OK; /* whatever else came at the same time */
     else if (q->me.cancelled)
         rc = HF_ECANCELLED;
-    else if (!q->me.woken && hf__now() >= q->by)
+    else if (rc == HF_OK && !q->me.woken && hf__now() >= q->by)
         rc = HF_ETIMEOUT;
     pthread_mutex_unlock(&spot->mu);
     return rc;
@@ -273,7 +309,7 @@ bool hf__passing(int rc) {
 
 /* The store is in trouble: whether to try again, after a pause.  Returns the
  * trouble itself when patience or time is at an end. */
-static int bear(quest *q, int trouble) {
+static int bear(quest *q, int trouble, hf_error *err) {
     hf_time now = hf__now();
     int rc;
 
@@ -286,7 +322,7 @@ static int bear(quest *q, int trouble) {
     q->retry_ms = q->retry_ms ? q->retry_ms * 2 : FIRST_RETRY_MS;
     if (q->retry_ms > LAST_RETRY_MS)
         q->retry_ms = LAST_RETRY_MS;
-    rc = sleep_until(q, now + hf__jitter(q->retry_ms * HF_MS));
+    rc = sleep_until(q, now + hf__jitter(q->retry_ms * HF_MS), err);
     return rc == HF_ETIMEOUT ? trouble : rc;
 }
 
@@ -324,7 +360,7 @@ static int look_again(quest *q, hf_error *err) {
 
     settle_down(q);
     if (c->kind == HF_SPIN)
-        return sleep_until(q, next_pause(q));
+        return sleep_until(q, next_pause(q), err);
     if (!q->watching) {
         q->watching = true;
         if (be->ops->watch(be, c, true, answer_by(q), err) != HF_OK)
@@ -334,7 +370,7 @@ static int look_again(quest *q, hf_error *err) {
     }
     if (HF_PLANTED(TIMER))
         longest = c->ask_again = HF_NEVER;
-    return sleep_until(q, hf__sooner(c->ask_again, longest));
+    return sleep_until(q, hf__sooner(c->ask_again, longest), err);
 }
 
 /* A number that was used before is still listened to: to register it first
@@ -358,7 +394,7 @@ static int ask_until_answered(quest *q, hf_error *err) {
         if (rc == HF_BUSY)
             rc = look_again(q, err);
         else
-            rc = bear(q, rc);
+            rc = bear(q, rc, err);
         if (rc != HF_OK)
             return rc;
     }
@@ -465,7 +501,7 @@ static int end_quest(quest *q, int rc, hf_error *err) {
 }
 
 static int pursue(quest *q, const hf_terms *terms, hf_error *err) {
-    int rc = wait_for_turn(q, terms);
+    int rc = wait_for_turn(q, terms, err);
 
     if (q->me.given) { /* the hold we came with is not needed */
         q->answered = q->me.given_at;
@@ -505,6 +541,7 @@ int hf__acquire(hf_client *client, hf_hold *h, const hf_terms *terms,
                .hold = h,
                .by = terms->by,
                .waits = terms->waits,
+               .look_at = HF_NEVER,
                .me = {.via = terms->via,
                       .owner = h->claim.owner,
                       .above = h->above,

@@ -251,6 +251,7 @@ static void destroy(hf_client *client) {
     hf__keeper_free(client->keeper);
     hf__spots_free(&client->spots);
     hf__tallies_free(&client->tallies);
+    hf__lookout_free(&client->lookout);
     free(client->prefix);
     free(client);
 }
@@ -268,6 +269,8 @@ static int open_client(hf_client **ret, const char *address,
         (rc = hf_uri_parse(&uri, address, err)))
         goto out;
     client = calloc(1, sizeof *client);
+    if (client)
+        hf__lookout_init(&client->lookout);
     if (!client || hf__spots_init(&client->spots) < 0 ||
         hf__keeper_new(&client->keeper, client) < 0) {
         rc = hf__fail_plain(err, HF_ENO_MEMORY);

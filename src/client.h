@@ -6,6 +6,7 @@
 
 #include "claim.h"
 #include "keeper.h"
+#include "lookout.h"
 #include "stats.h"
 
 typedef struct hf_multi hf_multi;
@@ -20,6 +21,7 @@ struct hf_client {
     char *prefix; /* before every name; "" mostly */
     int lease_ms, renew_ms, patience_ms;
     bool hidden; /* its record says nothing of what it does */
+    hf_lookout lookout;
     hf_event_fn *on_event;
     void *event_arg;
     unsigned generation;      /* see hf__generation */

@@ -173,6 +173,11 @@ int hf_lock_new(hf_lock **ret, hf_client *client, const char *name,
         return hf__fail(err, HF_ECANNOT,
                         "the store %s has no replicas to wait for",
                         hf_store(client));
+    if (o.flags & HF_DEADLOCK && client->hidden)
+        return hf__fail(err, HF_ECANNOT,
+                        "HF_DEADLOCK: %s is asked without a record of what is "
+                        "waited for, so that no deadlock can be found",
+                        hf_store(client));
     lock = calloc(1, sizeof *lock);
     if (!lock)
         return hf__fail_plain(err, HF_ENO_MEMORY);

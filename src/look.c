@@ -13,7 +13,7 @@
 
 #include "doing.h"
 #include "err.h"
-#include "records.h"
+#include "look.h"
 #include "uncancelled.h"
 
 /* ---- records ----------------------------------------------------------- */
@@ -214,6 +214,7 @@ static int list(hf_client *client, listing *l, hf_error *err) {
 
     if (rc == HF_ENO_MEMORY)
         return rc;
+    by = hf__after_ms(client->host.timeout_ms);
     rc = find_extra(l, err);
     if (rc == HF_OK)
         rc = client->be->ops->list(client->be, l->name, pass_on, l, by, err);
@@ -283,4 +284,138 @@ int hf_clients(hf_client *client, hf_presence_fn *fn, void *arg,
     }
     hf__records_free(&records);
     return HF_OK;
+}
+
+/* ---- deadlocks --------------------------------------------------------- */
+
+typedef struct hearing {
+    const hf_records *records;
+    const hf_told *holder; /* is it one? */
+    bool confirmed;
+    bool strange; /* somebody else holds, too, who may go on */
+} hearing;
+
+static void hear(void *arg, const hf_place *place) {
+    hearing *h = arg;
+    const hf_told *told;
+
+    if (!place->holds)
+        return;
+    told = hf__records_find(h->records, place->owner, place->name);
+    if (told && told == h->holder)
+        h->confirmed = true;
+    else if (h->holder->of.kind == HF_PERMIT && (!told || !told->stuck))
+        h->strange = true;
+}
+
+/* Records are a second old; the store knows who holds. */
+static bool is_confirmed(hf_client *client, const hf_records *records,
+                         const hf_circle *circle, hf_time by) {
+    hf_error ignored;
+
+    for (size_t i = 0; i < circle->n; i++) {
+        hearing h = {.records = records, .holder = circle->links[i].has};
+
+        if (client->be->ops->list(client->be, h.holder->of.name, hear, &h, by,
+                                  &ignored) != HF_OK ||
+            !h.confirmed || h.strange)
+            return false;
+    }
+    return true;
+}
+
+static void keep_confirmed(hf_client *client, const hf_records *records,
+                           hf_circles *circles, hf_time by) {
+    size_t kept = 0;
+
+    for (size_t i = 0; i < circles->n; i++)
+        if (is_confirmed(client, records, &circles->all[i], by))
+            circles->all[kept++] = circles->all[i];
+        else
+            free(circles->all[i].links);
+    circles->n = kept;
+}
+
+int hf__look(hf_client *client, hf_records *records, hf_circles *ret,
+             hf_time by, hf_error *err) {
+    int rc = read_records(records, client, by, err);
+
+    if (rc != HF_OK)
+        return rc;
+    if (hf__circles_find(ret, records) != HF_OK) {
+        hf__records_free(records);
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    }
+    keep_confirmed(client, records, ret, by);
+    return HF_OK;
+}
+
+/* Names that the prefix does not hide are shown as they are. */
+static hf_stuck stuck_at(const hf_client *client, const hf_records *records,
+                         const hf_link *link) {
+    const hf_told *wants = link->wants;
+    const hf_identity *who = &wants->record->who;
+    size_t n = strlen(client->prefix);
+    bool ours = strncmp(wants->of.name, client->prefix, n) == 0;
+
+    return (hf_stuck){.wants = wants->of.name + (ours ? n : 0),
+                      .kind = hf__kind_word(wants->of.kind),
+                      .client = who->client,
+                      .host = who->host,
+                      .program = who->program,
+                      .user = who->user,
+                      .why = who->why,
+                      .pid = who->pid,
+                      .thread = wants->of.who,
+                      .since_ms = ago(records, wants->of.since_ms),
+                      .asked = wants->of.asked};
+}
+
+static bool concerns(const hf_client *client, const hf_circle *circle) {
+    for (size_t i = 0; i < circle->n; i++)
+        if (strncmp(circle->links[i].wants->of.name, client->prefix,
+                    strlen(client->prefix)) == 0)
+            return true;
+    return false;
+}
+
+static int tell_circles(hf_client *client, hf_deadlock_fn *fn, void *arg,
+                        const hf_records *records, const hf_circles *circles,
+                        hf_error *err) {
+    for (size_t i = 0; i < circles->n; i++) {
+        const hf_circle *c = &circles->all[i];
+        hf_stuck *all;
+
+        if (!concerns(client, c))
+            continue;
+        all = calloc(c->n, sizeof *all);
+        if (!all)
+            return hf__fail_plain(err, HF_ENO_MEMORY);
+        for (size_t j = 0; j < c->n; j++)
+            all[j] = stuck_at(client, records, &c->links[j]);
+        fn(arg, all, c->n);
+        free(all);
+    }
+    return HF_OK;
+}
+
+int hf_deadlocks(hf_client *client, hf_deadlock_fn *fn, void *arg,
+                 hf_error *err) {
+    HF_UNCANCELLED;
+    hf_records records;
+    hf_circles circles;
+    int rc;
+
+    err = err ? err : &(hf_error){0};
+    if (!client || !fn)
+        return hf__fail(err, HF_EUSAGE, "hf_deadlocks: %s is NULL",
+                        client ? "fn" : "client");
+    if ((rc = hf__check_process(client, err)) ||
+        (rc = hf__look(client, &records, &circles,
+                       hf__after_ms(client->host.timeout_ms), err)))
+        return rc;
+    rc = tell_circles(client, fn, arg, &records, &circles, err);
+    hf__circles_free(&circles);
+    hf__records_free(&records);
+    return rc;
 }

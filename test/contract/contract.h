@@ -200,7 +200,15 @@ hf_client *hf_contract_open_troubled(hf_backend **trouble);
     X(since_when_it_is_held_is_listed)                                         \
     X(clients_tell_how_much_they_hold_and_wait_for)                            \
     X(a_closed_client_is_not_known)                                            \
-    X(a_hidden_client_tells_nothing)
+    X(a_hidden_client_tells_nothing)                                           \
+    /* deadlock.c */                                                           \
+    X(a_circle_of_waits_is_told_of)                                            \
+    X(of_two_who_wait_for_each_other_one_gives_way)                            \
+    X(of_two_threads_that_wait_for_each_other_one_gives_way)                   \
+    X(of_three_in_a_circle_one_gives_way)                                      \
+    X(a_wait_that_can_end_is_left_alone)                                       \
+    X(who_waits_for_several_gives_way_as_well)                                 \
+    X(a_client_without_a_record_cannot_ask_for_that)
 
 /* Where another process can open the store. */
 #define HF_CONTRACT_TESTS_ACROSS(X)                                            \
@@ -218,7 +226,9 @@ hf_client *hf_contract_open_troubled(hf_backend **trouble);
     /* presence.c */                                                           \
     X(a_waiter_in_another_process_is_listed)                                   \
     X(a_client_that_hung_up_is_not_known)                                      \
-    X(a_killed_client_is_not_known_when_its_lease_is_over)
+    X(a_killed_client_is_not_known_when_its_lease_is_over)                     \
+    /* deadlock.c */                                                           \
+    X(of_two_processes_that_wait_for_each_other_one_gives_way)
 
 /* Of every exclusive lock: FAIR, SPIN and WRITE. */
 #define HF_CONTRACT_TESTS_OF_KIND(X)                                           \
@@ -419,6 +429,9 @@ hf_client *hf_contract_open_troubled(hf_backend **trouble);
     X(a_latch_that_is_null_is_refused)                                         \
     /* presence.c */                                                           \
     X(who_waits_for_a_number_is_listed)                                        \
+    /* deadlock.c */                                                           \
+    X(a_circle_may_go_through_readers)                                         \
+    X(a_circle_may_go_through_permits)                                         \
     /* misuse.c */                                                             \
     X(a_forked_child_leaves_numbers_alone)                                     \
     /* multi.c */                                                              \

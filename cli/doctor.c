@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * doctor.c - `holdfast doctor`: which settings are in force and where they
- * came from, whether the store answers, and what it promises; or, with --acl,
- * which rights a user of the store needs. */
+ * came from, whether the store answers, what it is, and a verdict for each of its
+ * promises; or, with --acl, which rights a user of the store needs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +10,7 @@
 #include "command.h"
 #include "json.h"
 #include "options.h"
+#include "promise.h"
 #include "settings.h"
 #include "status.h"
 #include "text.h"
@@ -84,7 +85,8 @@ static void put_fact(void *arg, hf_verdict_level level, const char *what,
         [HF_FACT] = "  ", [HF_GOOD] = "ok", [HF_WARN] = "!!"};
     static const text_colour colours[] = {
         [HF_FACT] = PLAIN, [HF_GOOD] = GREEN, [HF_WARN] = YELLOW};
-    (void)arg;
+    if (arg)
+        promises_hear(arg, level, what, text);
     printf("  %s%s%s ", text_paint(stdout, colours[level]), marks[level],
            text_paint(stdout, PLAIN));
     text_put(stdout, what);
@@ -135,13 +137,16 @@ static void put_abilities(hf_client *client, hf_kind kind) {
 
 static int tell(hf_client *client) {
     hf_error err = {0};
+    promises p = {0};
     int status = 0;
     put_fact(NULL, HF_GOOD, "reached", hf_store(client));
-    if (hf_examine(client, put_fact, NULL, &err) != HF_OK)
+    if (hf_examine(client, put_fact, &p, &err) != HF_OK)
         status = status_fail(&err);
+    promises_ask(&p, client);
+    promises_print(&p, stdout);
     for (int kind = 0; kind < HF_KINDS; kind++)
         put_abilities(client, (hf_kind)kind);
-    return status;
+    return status != 0 || promises_safe(&p) ? status : EXIT_UNSAFE;
 }
 
 /* ---- for programs ------------------------------------------------------ */
@@ -164,11 +169,17 @@ static void json_settings(json *j, const settings *s) {
     json_close(j, '}');
 }
 
+typedef struct json_facts {
+    json *j;
+    promises *p;
+} json_facts;
+
 static void json_fact(void *arg, hf_verdict_level level, const char *what,
                       const char *text) {
     static const char *const levels[] = {
         [HF_FACT] = "fact", [HF_GOOD] = "good", [HF_WARN] = "warning"};
-    json *j = arg;
+    json *j = ((json_facts *)arg)->j;
+    promises_hear(((json_facts *)arg)->p, level, what, text);
     json_open(j, NULL, '{');
     json_text(j, "level", levels[level]);
     json_text(j, "what", what);
@@ -191,13 +202,18 @@ static void json_abilities(json *j, hf_client *client) {
 
 static int json_tell(json *j, hf_client *client) {
     hf_error err = {0};
+    promises p = {0};
     int r;
     json_text(j, "store", hf_store(client));
     json_open(j, "facts", '[');
-    r = hf_examine(client, json_fact, j, &err);
+    r = hf_examine(client, json_fact, &(json_facts){j, &p}, &err);
     json_close(j, ']');
+    promises_ask(&p, client);
+    promises_json(&p, j);
     json_abilities(j, client);
-    return r == HF_OK ? 0 : status_fail(&err);
+    if (r != HF_OK)
+        return status_fail(&err);
+    return promises_safe(&p) ? 0 : EXIT_UNSAFE;
 }
 
 /* ---- both -------------------------------------------------------------- */
@@ -331,7 +347,9 @@ static int run_doctor(const command *cmd, int argc, char **argv) {
 const command doctor_command = {
     .name = "doctor",
     .operands = "",
-    .summary = "Show settings, reach the store, say what it promises.",
+    .summary = "Show settings, reach the store, judge what it promises.",
+    .about = "Exit 1: the store is reached, but one of the promises that keep "
+             "two from\nholding one lock, or the tokens growing, has a WARN.",
     .options = rows,
     .store = true,
     .run = run_doctor,

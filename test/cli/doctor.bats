@@ -27,23 +27,23 @@ load ../support/redis
 @test "doctor judges by the lease that is in force" {
     on_redis
     store="$HOLDFAST_STORE?lock_delay=40s"
-    run -0 "$HOLDFAST" doctor --store "$store"
+    run "$HOLDFAST" doctor --store "$store"
     contains "$output" "ok lock delay: 40 s"
-    HOLDFAST_LEASE=1m run -0 "$HOLDFAST" doctor --store "$store"
+    HOLDFAST_LEASE=1m run -1 "$HOLDFAST" doctor --store "$store"
     contains "$output" "!! lock delay: 40 s: a new master may grant"
     contains "$output" "set lock_delay to 60 s"
 }
 
 @test "on Redis: doctor tells what every kind gives" {
     on_redis
-    run -0 "$HOLDFAST" doctor
+    run -1 "$HOLDFAST" doctor
     contains "$output" "fair lock"
     contains "$output" "first come, first served"
     contains "$output" "topology: one server"
     contains "$output" "ok eviction: noeviction"
     contains "$output" "!! persistence: no append-only file"
     contains "$output" "guarantee: one holder at a time"
-    json=$("$HOLDFAST" doctor --json)
+    json=$("$HOLDFAST" doctor --json) || true
     for kind in lock simple fair spin read write permit semaphore latch; do
         [ "$(field "$json" "kinds.$kind.hold")" = true ]
     done
@@ -52,6 +52,52 @@ load ../support/redis
     [ "$(field "$json" kinds.lock.replicate)" = true ]
     [ "$(field "$json" facts.0.what)" = topology ]
     [ "$(field "$json" facts.0.level)" = fact ]
+}
+
+# promise JSON KEY: the verdict.
+promise() {
+    python3 -c '
+import json, sys
+for p in json.loads(sys.argv[1])["promises"]:
+    if p["promise"] == sys.argv[2]:
+        print(p["verdict"])' "$1" "$2"
+}
+
+@test "doctor judges every promise of the embedded store" {
+    run -0 "$HOLDFAST" doctor
+    contains "$output" "GOOD one holder, also when the store crashes: "
+    contains "$output" "GOOD fencing tokens only grow: grows with every grant"
+    json=$("$HOLDFAST" doctor --json)
+    for key in crash failover token order wake notice; do
+        [ "$(promise "$json" "$key")" = good ]
+    done
+    [ -n "$(promise "$json" presence)" ]
+    [ "$(field "$json" safe)" = true ]
+}
+
+@test "doctor: what may let two hold one lock is a warning and exit 1" {
+    on_redis
+    run -1 "$HOLDFAST" doctor
+    contains "$output" "WARN one holder, also when the store crashes: no append-only file"
+    contains "$output" "set appendonly yes"
+    contains "$output" "GOOD one holder, also when another server takes over: none"
+    contains "$output" "WARN a killed holder is noticed before its lease ends: "
+    contains "$output" "a shorter lease (--lease) shortens that"
+    run -1 --separate-stderr "$HOLDFAST" doctor --json
+    [ "$(promise "$output" crash)" = warn ]
+    [ "$(promise "$output" token)" = good ]
+    [ "$(promise "$output" order)" = good ]
+    [ "$(field "$output" safe)" = false ]
+    redis_stop
+}
+
+@test "doctor: a server that keeps what it granted is safe, though not in all" {
+    on_redis --appendonly yes --appendfsync always
+    run -0 "$HOLDFAST" doctor
+    contains "$output" "GOOD one holder, also when the store crashes: append-only file"
+    contains "$output" "WARN a killed holder"
+    lacks "$output" "does not say"
+    redis_stop
 }
 
 # with_rule RULE: a server that knows this user alone, whose password is `word`.
@@ -93,7 +139,7 @@ with_rule() {
     "$HOLDFAST" latch set orders:gate 1
     "$HOLDFAST" latch count-down orders:gate
     run -0 "$HOLDFAST" latch wait orders:gate
-    run -0 "$HOLDFAST" doctor
+    run -1 "$HOLDFAST" doctor
     contains "$output" "ok messages"
     run -77 "$HOLDFAST" run payments:1 -- true
     run -77 "$HOLDFAST" sem set payments:2 1

@@ -113,9 +113,10 @@ says() {
     grep -q -- "$1" "$DIR/err"
 }
 
-# on_redis: on a server of its own instead of the embedded store.
+# on_redis OPTION...: on a server of its own instead of the embedded store.
+# shellcheck disable=SC2120
 on_redis() {
-    redis_start
+    redis_start "$@"
     export HOLDFAST_STORE=redis://127.0.0.1:$REDIS_PORT
 }
 

@@ -274,6 +274,11 @@ static void tell_transport(const survey *s) {
 
 static void tell_promise(const survey *s) {
     tell(s, HF_GOOD, "order", "first come, first served, in all of its locks");
+    tell(s, HF_GOOD, "crash",
+         "each grant is on disk with a majority before it is one");
+    tell(s, HF_GOOD, "token",
+         "the revision of the store: it grows with every grant, also across "
+         "leaders; not across servers set up anew");
     tell(s, HF_GOOD, "failover",
          "what was granted, a majority has written down: no lock is granted "
          "twice when a member dies or is cut off");

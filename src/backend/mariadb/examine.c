@@ -73,7 +73,7 @@ static void server(const survey *s) {
              "holdfast was never run with MySQL, only with MariaDB; a client "
              "that stops in the middle of a request can block a name there "
              "until its connection ends");
-    tell(s, HF_FACT, "waking",
+    tell(s, HF_WARN, "waking",
          "the server cannot tell a client anything: who waits looks every 1 "
          "to 250 ms, the more rarely the longer it waits");
 }

@@ -182,6 +182,9 @@ static void policies(hf_survey *s) {
 }
 
 static void guarantee(hf_survey *s) {
+    SAY(HF_GOOD, "token",
+        "grows with every grant, also when a server forgot the last one, as "
+        "long as its clock is not set back");
     SAY(HF_FACT, "guarantee",
         "one holder at a time while %s and no clock jumps; a lock ends by "
         "itself when its lease does; tokens grow with every grant, so that "

@@ -283,6 +283,10 @@ static void tell_guarantees(hf_fact_fn *fn, void *arg) {
        "first come, first served, for locks and fair locks");
     fn(arg, HF_GOOD, "death",
        "a killed holder is noticed at once, without waiting for its lease");
+    fn(arg, HF_GOOD, "crash",
+       "a crashed process leaves the file whole, and with the host its holders "
+       "are gone too");
+    fn(arg, HF_GOOD, "failover", "there is no server that another replaces");
     fn(arg, HF_GOOD, "token",
        "grows with every grant, also across kill -9 and power loss, as long "
        "as the wall clock is not set back");

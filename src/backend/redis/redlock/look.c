@@ -363,6 +363,12 @@ int hf__redlock_examine(hf_backend *be, hf_fact_fn *fn, void *arg, hf_time by,
     tell_majority(&p);
     for (unsigned k = 0; k < p.rl->n; k++)
         tell_clock(&p, p.rl->voters[k]);
+    fn(arg, HF_GOOD, "crash",
+       "a server that restarts has no vote until what it may have forgotten is "
+       "over");
+    fn(arg, HF_GOOD, "failover", "none takes over: a majority decides");
+    fn(arg, HF_GOOD, "token",
+       "grows with every grant, whatever clocks and servers do");
     fn(arg, HF_FACT, "guarantee",
        "one holder at a time while a majority of the servers keeps what it "
        "granted and no clocks of theirs jump; a lock ends by itself when its "

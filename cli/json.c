@@ -84,6 +84,11 @@ void json_span(json *j, const char *key, int64_t ms) {
     fprintf(j->out, "%" PRId64 ".%03d", ms / 1000, (int)(ms % 1000));
 }
 
+void json_micros(json *j, const char *key, int64_t us) {
+    begin(j, key);
+    fprintf(j->out, "%" PRId64 ".%06d", us / 1000000, (int)(us % 1000000));
+}
+
 void json_flag(json *j, const char *key, bool value) {
     begin(j, key);
     fputs(value ? "true" : "false", j->out);

@@ -26,6 +26,7 @@ void json_text_or_null(json *j, const char *key, const char *value); /* "" */
 void json_number(json *j, const char *key, int64_t value);
 void json_token(json *j, const char *key, uint64_t value); /* 0 is null   */
 void json_span(json *j, const char *key, int64_t ms);      /* < 0 is null */
+void json_micros(json *j, const char *key, int64_t us);
 void json_flag(json *j, const char *key, bool value);
 void json_null(json *j, const char *key);
 

@@ -9,6 +9,8 @@
  * several hold, it must be said whom to take it from.
  *
  * Of which kind it is the store knows: both look before they act. */
+#include "steal.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,6 +43,8 @@ static const option_row steal_rows[] = {
     {0, NULL, NULL, OPTION_FLAG, 0, NULL},
 };
 #undef AT
+
+const char steal_question[] = "Type the name to take it away: ";
 
 /* ---- whom -------------------------------------------------------------- */
 
@@ -87,18 +91,22 @@ static int find_holder(const char *name, const char *owner, const lines *all,
 
 /* ---- taking it away ---------------------------------------------------- */
 
-/* Only the holder that was found: if it changed hands meanwhile, the consent
- * was to something else. */
-static int force(hf_client *client, const char *name, const hf_place *holder) {
+int steal_from(hf_client *client, const char *name, const hf_place *holder,
+               hf_error *err) {
     hf_lock_options options = HF_LOCK_OPTIONS_INIT;
     hf_lock *lock = NULL;
-    hf_error err = {0};
     options.kind = kind_of(holder->kind);
     options.flags = HF_OWNER_HANDLE;
-    int r = hf_lock_new(&lock, client, name, &options, &err);
+    int r = hf_lock_new(&lock, client, name, &options, err);
     if (r == HF_OK)
-        r = hf_lock_force_release(lock, holder->owner, &err);
+        r = hf_lock_force_release(lock, holder->owner, err);
     hf_lock_free(lock);
+    return r;
+}
+
+static int force(hf_client *client, const char *name, const hf_place *holder) {
+    hf_error err = {0};
+    int r = steal_from(client, name, holder, &err);
     if (r == HF_EFREE)
         complain("'%s' has just changed hands; see: holdfast show '%s'", name,
                  name);
@@ -149,7 +157,7 @@ static bool is_sure(const char *name) {
     size_t size = 0;
     ssize_t n;
     bool sure;
-    fputs("Type the name to take it away: ", stderr);
+    fputs(steal_question, stderr);
     fflush(stderr);
     n = getline(&line, &size, stdin);
     if (n > 0 && line[n - 1] == '\n')
@@ -174,12 +182,18 @@ static int confirm(const char *name, bool yes) {
     return EXIT_NOTHING;
 }
 
-static void say_taken(const char *name, uint64_t token) {
+void steal_words(const char *name, uint64_t token, char *buf, size_t size) {
     if (token > 0)
-        complain("took '%s' away; tokens up to %llu are void", name,
+        snprintf(buf, size, "took '%s' away; tokens up to %llu are void", name,
                  (unsigned long long)token);
     else
-        complain("took '%s' away", name);
+        snprintf(buf, size, "took '%s' away", name);
+}
+
+static void say_taken(const char *name, uint64_t token) {
+    char text[HF_NAME_MAX + 80];
+    steal_words(name, token, text, sizeof(text));
+    complain("%s", text);
 }
 
 static int steal(hf_client *client, const char *name, const steal_options *o) {

@@ -23,6 +23,7 @@ libzookeeper-mt-dev  -             the zookeeper store
 libnghttp2-dev       -             the etcd store
 libpq-dev            -             the postgresql store
 libmariadb-dev       -             the mariadb store
+libncurses-dev       -             holdfast top
 libmicrohttpd-dev    -             the console
 libjansson-dev       -             likewise
 LIST
@@ -50,6 +51,7 @@ maven                    mvn           fetches Redisson
 spin                     spin          checks the models
 openssl                  openssl       certificates for the tests of TLS
 python3                  python3       terminals for the tests of the command
+tmux                     tmux          a screen for holdfast top
 zsh                      zsh           completes the command in a test
 fish                     fish          likewise
 prometheus               promtool      reads what the library counts

@@ -50,6 +50,8 @@ openjdk-17-jdk-headless  javac         runs it, and Redisson, which does so too
 maven                    mvn           fetches Redisson
 spin                     spin          checks the models
 openssl                  openssl       certificates for the tests of TLS
+curl                     curl          asks the console
+prometheus               promtool      reads its numbers
 python3                  python3       terminals for the tests of the command
 tmux                     tmux          a screen for holdfast top
 zsh                      zsh           completes the command in a test

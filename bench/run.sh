@@ -69,6 +69,8 @@ echo
 echo
 "$build/bench/sqlite_bench"
 echo
+"$build/bench/list_bench"
+echo
 if [ -x "$build/bench/redis_bench" ] && command -v redis-server >/dev/null; then
     "$build/bench/redis_bench"
     echo

@@ -336,8 +336,8 @@ static void keep_confirmed(hf_client *client, const hf_records *records,
     circles->n = kept;
 }
 
-int hf__look(hf_client *client, hf_records *records, hf_circles *ret,
-             hf_time by, hf_error *err) {
+int hf__find_stuck(hf_client *client, hf_records *records, hf_circles *ret,
+                   hf_time by, hf_error *err) {
     int rc = read_records(records, client, by, err);
 
     if (rc != HF_OK)
@@ -411,8 +411,8 @@ int hf_deadlocks(hf_client *client, hf_deadlock_fn *fn, void *arg,
         return hf__fail(err, HF_EUSAGE, "hf_deadlocks: %s is NULL",
                         client ? "fn" : "client");
     if ((rc = hf__check_process(client, err)) ||
-        (rc = hf__look(client, &records, &circles,
-                       hf__after_ms(client->host.timeout_ms), err)))
+        (rc = hf__find_stuck(client, &records, &circles,
+                             hf__after_ms(client->host.timeout_ms), err)))
         return rc;
     rc = tell_circles(client, fn, arg, &records, &circles, err);
     hf__circles_free(&circles);

@@ -9,7 +9,7 @@
 
 /* The circles that there are, each of which the store confirms; they point
  * into the records.  On HF_OK both are the caller's to free. */
-int hf__look(hf_client *client, hf_records *records, hf_circles *ret,
-             hf_time by, hf_error *err);
+int hf__find_stuck(hf_client *client, hf_records *records, hf_circles *ret,
+                   hf_time by, hf_error *err);
 
 #endif

@@ -95,7 +95,7 @@ static void look(hf_lookout *l, hf_client *client, hf_time by) {
     hf_circles circles;
     hf_error err;
 
-    if (hf__look(client, &records, &circles, by, &err) != HF_OK)
+    if (hf__find_stuck(client, &records, &circles, by, &err) != HF_OK)
         return; /* what was seen before was not seen to be over */
     for (size_t i = 0; i < circles.n; i++) {
         keys[i] = hf__circle_key(&circles.all[i]);

@@ -77,11 +77,13 @@ static const char *const scripts[] = {bash_script, zsh_script, fish_script};
 
 static const struct {
     const char *option;
-    const char *values[5]; /* that it may have */
+    const char *values[6]; /* that it may have, NULL at the end */
 } choices[] = {
     {"color", {"auto", "always", "never"}},
     {"on-lost", {"term", "kill", "ignore", "USR1"}},
     {"replicas", {"majority", "all"}},
+    {"state", {"free", "held", "closed", "lost", "waits"}},
+    {"output", {"name", "wide", "json", "jsonl"}},
 };
 
 typedef struct cursor {

@@ -13,6 +13,8 @@
 
 #include "text.h"
 
+enum { COMFORTABLE = 24 };
+
 typedef struct column {
     const char *title;
     int most; /* columns of the screen                            */
@@ -350,12 +352,19 @@ static void squeeze(int widths[TOP_COLUMNS], int width) {
     }
 }
 
+/* Rather a name that is cut than no holder: which columns there is room for is
+ * found with none of them wider than is comfortable. */
 void top_table_layout(const top_table *t, int width, int widths[TOP_COLUMNS]) {
+    int full[TOP_COLUMNS] = {0};
     memset(widths, 0, TOP_COLUMNS * sizeof(*widths));
-    for (int c = 0; pages[t->page][c].title; c++)
-        widths[c] = natural(t, c);
+    for (int c = 0; pages[t->page][c].title; c++) {
+        full[c] = natural(t, c);
+        widths[c] = full[c] < COMFORTABLE ? full[c] : COMFORTABLE;
+    }
     while (total(widths) > width && leave_one_out(t, widths))
         ;
+    for (int c = 0; c < TOP_COLUMNS; c++)
+        widths[c] = widths[c] > 0 ? full[c] : 0;
     squeeze(widths, width);
 }
 

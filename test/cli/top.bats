@@ -172,7 +172,7 @@ can_draw() {
 @test "top: it follows the size of the screen" {
     can_draw
     holder --why "counting sheep" a-lock-with-quite-a-long-name-that-is-cut
-    shell 80 24
+    shell 120 24
     top_on_screen
     await shows "a-lock-with-quite-a-long-name-that-is-cut"
     mux resize-window -x 34 -y 9
@@ -208,6 +208,23 @@ can_draw() {
     done
     keys 'stty -a | tr " " "\n" | grep -x -e echo -e icanon -e icrnl | tr "\n" =' Enter
     await shows "icrnl=icanon=echo="
+}
+
+@test "top: stopped and continued, the shell has its screen meanwhile" {
+    can_draw
+    holder job
+    shell
+    keys 'set -m; echo be""fore' Enter
+    await shows before
+    top_on_screen
+    await shows "> job"
+    keys C-z
+    await shows before
+    keys 'stty -a | grep -o " echo "; fg' Enter
+    await shows "[1 held]"
+    await shows "> job"
+    leave
+    await row '^ echo'
 }
 
 @test "top: what strangers write cannot steer the terminal" {

@@ -682,6 +682,74 @@ static void hundreds_of_clients_are_told_page_by_page(void **state) {
     assert_int_equal(calls("scan") + calls("keys"), 0);
 }
 
+/* ---- with a core ------------------------------------------------------- */
+
+typedef struct owned {
+    const char *kind;
+    int n;
+    bool foreign;
+    char client[40], host[40];
+} owned;
+
+static void note_owned(void *arg, const hf_place *place) {
+    owned *o = arg;
+
+    if (strcmp(place->kind, o->kind) != 0 || !place->holds)
+        return;
+    o->n++;
+    o->foreign = place->foreign;
+    snprintf(o->client, sizeof o->client, "%s", place->client);
+    snprintf(o->host, sizeof o->host, "%s", place->host);
+}
+
+/* Is the only holder of the name, of that kind, known? */
+static bool is_known(hf_client *client, const char *name, const char *kind) {
+    owned o = {.kind = kind};
+
+    hf_expect(HF_OK, hf_list(client, name, note_owned, &o, ERR));
+    assert_int_equal(o.n, 1);
+    assert_int_equal(o.foreign, !*o.client);
+    assert_int_equal(o.foreign, strcmp(o.host, "ours") != 0);
+    return !o.foreign;
+}
+
+static hf_lock *held(hf_client *client, const char *name, hf_kind kind) {
+    hf_lock *lock = hf_test_lock(client, name, HF_LOCK_WITH(.kind = kind));
+
+    hf_expect(HF_OK, hf_lock_try(lock, ERR));
+    return lock;
+}
+
+/* Also where the owner is a number that tells of nobody. */
+static void ours_are_known_and_others_are_foreign(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *kind;
+        hf_kind of;
+    } all[] = {{"k", "lock", HF_LOCK},
+               {"f", "fair", HF_FAIR},
+               {"w", "write", HF_WRITE},
+               {"s", "simple", HF_SIMPLE},
+               {"p", "permit", HF_PERMIT}};
+    hf_client *client = hf_test_open(hf_test_server_uri(server), NULL);
+    hf_client *ours = hf_test_open(hf_test_server_uri(server),
+                                   HF_CLIENT_WITH(.host = "ours"));
+    must(HF_SEMAPHORE, "p", HF_COUNT_SET, 1);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        held(ours, all[i].name, all[i].of);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        hf_test_eventually(is_known(client, all[i].name, all[i].kind),
+                           HF_TEST_LONG);
+    hf_test_server_ask(server, "HSET java " JAVA ":77 1");
+    hf_test_server_ask(server, "SET python 0123456789abcdef PX 30000");
+    hf_test_server_ask(server, "SET id 0");
+    hf_test_server_ask(server,
+                       "ZADD {id}:timeout 9999999999999 0123456789abcdef");
+    assert_false(is_known(client, "java", "lock"));
+    assert_false(is_known(client, "python", "simple"));
+    assert_false(is_known(client, "id", "permit"));
+}
+
 static const struct CMUnitTest tests[] = {
     TEST(a_lock_is_told_with_its_holder),
     TEST(a_lock_of_redisson_is_foreign),
@@ -714,5 +782,6 @@ static const struct CMUnitTest tests[] = {
     TEST(what_was_flushed_is_back_with_the_next_record),
     TEST(a_record_of_before_still_says_who_holds),
     TEST(hundreds_of_clients_are_told_page_by_page),
+    TEST(ours_are_known_and_others_are_foreign),
 };
 HF_SUITE(tests)

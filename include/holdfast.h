@@ -688,7 +688,9 @@ HF_API int hf_stats(hf_client *client, hf_sample_fn *fn, void *arg,
 /* The same as text, Prometheus' format 0.0.4: for an answer to a scrape, with
  * the type "text/plain; version=0.0.4", or for a file that node_exporter
  * collects.  The length, as snprintf counts it; it may have grown when it is
- * asked for again.  0: client is NULL, or the parent's.  Allocates nothing. */
+ * asked for again.  0: client is NULL, or the parent's.  Allocates nothing.
+ * A text has each name once: who adds numbers of his own, about a whole store
+ * say, gives them other names than these. */
 HF_API size_t hf_stats_text(hf_client *client, char *buf, size_t size);
 
 /* ---- the store itself -------------------------------------------------- */

@@ -843,10 +843,11 @@ static bool fits(const hf_hold *h, const hf_waiter *w) {
            w->lock->renew_ms == h->renew_ms && !w->lock->max_hold_ms;
 }
 
-static bool may_stay(const hf_hold *h, hf_time now) {
+static bool may_stay(const hf_hold *h, hf_time *now) {
     return h->slot && h->renew_ms && h->ends_at == HF_NEVER &&
            h->claim.token < h->claim.last_token && h->turns < TURNS &&
-           now - h->granted < TURNS_NS && hf__hold_lives(h) &&
+           (*now = hf__now()) - h->granted < TURNS_NS &&
+           *now < atomic_load(&h->held_until) &&
            atomic_load(&h->state) == HF_STATE_HELD;
 }
 
@@ -857,8 +858,7 @@ bool hf__keeper_hand_over(hf_keeper *k, hf_hold *h, hf_time *at) {
     pthread_mutex_lock(&k->mu);
     pthread_mutex_lock(&spot->mu);
     hf_waiter *next = spot->first;
-    *at = hf__now();
-    if (may_stay(h, *at) && fits(h, next)) {
+    if (may_stay(h, at) && fits(h, next)) {
         h->turns++;
         h->claim.token += !HF_PLANTED(TURN);
         h->lock = next->lock;
@@ -886,8 +886,14 @@ bool hf__keeper_drop(hf_keeper *k, hf_hold *h, int *why) {
     atomic_fetch_add(&k->promised, 1);
     if (atomic_load(&h->told))
         stir(k, 0);
-    if (!hf__hold_lives(h) && atomic_load(&h->state) != HF_STATE_LOST)
-        expire(k, h, hf__now()); /* the clock is just behind */
+    if (atomic_load(&h->state) != HF_STATE_LOST) {
+        hf_time now = hf__now();
+
+        if (now >= atomic_load(&h->held_until))
+            expire(k, h, now); /* the clock is just behind */
+        else
+            h->ended = now;
+    }
     lost = atomic_load(&h->state) == HF_STATE_LOST;
     *why = h->why;
     pthread_mutex_unlock(&k->mu);

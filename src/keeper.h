@@ -104,7 +104,8 @@ void hf__keeper_unwait(hf_keeper *k, hf_hold *h);
 bool hf__keeper_hand_over(hf_keeper *k, hf_hold *h, hf_time *at);
 
 /* Ends that, before its release is sent, but keeps its room: _settle or
- * _give_back follow.  Tells whether it was lost, and why. */
+ * _give_back follow.  Tells whether it was lost, and why;
+ * h->ended is when. */
 bool hf__keeper_drop(hf_keeper *k, hf_hold *h, int *why);
 
 /* A lease set anew by its owner, as the claim has it. */

@@ -380,15 +380,14 @@ static void unlink_hold(hf_spot *spot, hf_hold *h, bool clean) {
 
 static int tell_store(hf_client *client, hf_hold *h, hf_how how,
                       hf_error *err) {
-    hf_time asked = hf__now(), by = asked + client->host.timeout_ms * HF_MS;
-    int rc;
+    bool posted = how == HF_RELEASE_POSTED;
+    hf_time asked = posted ? hf__now() : h->ended; /* a moment ago */
+    hf_time by = asked + client->host.timeout_ms * HF_MS;
+    int rc =
+        client->be->ops->release(client->be, &h->claim, how, NULL, by, err);
 
-    if (!h->ended)
-        h->ended = asked;
-    rc = client->be->ops->release(client->be, &h->claim, how, NULL, by, err);
-    if (how == HF_RELEASE_POSTED) /* nobody has answered yet */
-        return rc;
-    hf__tally_asked(&client->tallies, HF_RTT_RELEASE, asked, rc);
+    if (!posted) /* else nobody has answered yet */
+        hf__tally_asked(&client->tallies, HF_RTT_RELEASE, asked, rc);
     return rc;
 }
 

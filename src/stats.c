@@ -84,8 +84,12 @@ void hf__tally_lost(struct hf_tally *t, hf_loss how) {
     add(&t->lost[how], 1);
 }
 
+static hf_time minute_of(hf_time at) {
+    return at / (60 * HF_SECOND);
+}
+
 static void note_slack(struct hf_tally *t, hf_time now, hf_time slack) {
-    hf_time minute = now / (60 * HF_SECOND);
+    hf_time minute = minute_of(now);
 
     if (minute != t->slack_minute) {
         t->slack_before = t->slack;
@@ -495,18 +499,22 @@ static void tell_renewals(telling *to) {
                        (double)read_counter(&t->renewals[how]));
 }
 
-/* Of what is held: what a lock left behind that nobody holds any more would
- * warn for ever. */
+/* What nobody holds any more must not warn for ever. */
+static bool has_slack(const struct hf_tally *t) {
+    bool fresh = minute_of(hf__now()) - t->slack_minute < 2;
+
+    for (int mode = 0; mode < HF_MODES; mode++)
+        fresh = fresh || held_now(&t->modes[mode]) > 0;
+    return fresh;
+}
+
 static void tell_slack(telling *to) {
     const struct hf_tally *t;
 
     for (size_t i = 0; (t = nth(to, i)); i++) {
         hf_time slack = hf__sooner(t->slack, t->slack_before);
-        uint64_t held = 0;
 
-        for (int mode = 0; mode < HF_MODES; mode++)
-            held += held_now(&t->modes[mode]);
-        if (held && slack != HF_NEVER)
+        if (slack != HF_NEVER && has_slack(t))
             tell_value(to, t, NULL, NULL, (double)slack / 1e9);
     }
 }

@@ -18,6 +18,7 @@
 
 #include "command.h"
 #include "keep.h"
+#include "metrics.h"
 #include "notify.h"
 #include "options.h"
 #include "task.h"
@@ -159,6 +160,7 @@ static bool stand(lead *l) {
         if (!again)
             t->out.exit = grant_refused(&t->grant, EXIT_BUSY);
     }
+    metrics_write(l->options.task.metrics_file, t->grant.client);
     grant_close(&t->grant);
     return again;
 }

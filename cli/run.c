@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "command.h"
+#include "metrics.h"
 #include "notify.h"
 #include "options.h"
 #include "task.h"
@@ -123,6 +124,7 @@ static int run_run(const command *cmd, int argc, char **argv) {
     else
         not_held(&r);
     outcome_write(&t->out, &t->grant, r.options.json_status);
+    metrics_write(r.options.task.metrics_file, t->grant.client);
     grant_close(&t->grant);
     return t->out.exit;
 }

@@ -34,6 +34,8 @@ const option_row task_rows[] = {
      "then SIGKILL after this (5s, or the lease if shorter)"},
     {0, "owner", "TEXT", OPTION_TEXT, AT(owner),
      "who runs it, shown in front of the reason"},
+    {0, "metrics-file", "FILE", OPTION_TEXT, AT(metrics_file),
+     "write what was counted there at the end, for Prometheus"},
     {0, NULL, NULL, OPTION_FLAG, 0, NULL},
 };
 #undef AT

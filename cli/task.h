@@ -13,7 +13,7 @@ enum { TASK_GRACE_UNSET = -1 };
 
 typedef struct task_options {
     claim_options claim;
-    const char *command, *on_lost, *owner;
+    const char *command, *on_lost, *owner, *metrics_file;
     int kill_after_ms, lost_signal;
     bool idle; /* it may do without a command */
 } task_options;

@@ -27,6 +27,8 @@ install(FILES cli/completion.fish RENAME holdfast.fish
     DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
 install(DIRECTORY guard/ DESTINATION ${CMAKE_INSTALL_DATADIR}/holdfast/guard)
+install(FILES monitoring/grafana-dashboard.json monitoring/alerts.yml
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/holdfast/monitoring)
 
 # libholdfast.a wants what its stores want.
 set(HF_REQUIRES "")

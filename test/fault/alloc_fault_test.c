@@ -157,6 +157,18 @@ static void place(void *arg, const hf_place *p) {
     (void)arg, (void)p;
 }
 
+static void client(void *arg, const hf_presence *c) {
+    (void)arg, (void)c;
+}
+
+static void circle(void *arg, const hf_stuck *c, size_t n) {
+    (void)arg, (void)c, (void)n;
+}
+
+static void sample(void *arg, const hf_sample *s) {
+    (void)arg, (void)s;
+}
+
 #define CALL(name, expression)                                                 \
     static int name(hf_error *err) {                                           \
         (void)err;                                                             \
@@ -204,6 +216,11 @@ CALL(call_guard_enter, hf_guard_enter(&it.guard, file, 7, 1000, err))
 CALL(call_guard_check, hf_guard_check(it.guard, err))
 CALL(call_guard_fd, hf_guard_fd(it.guard) < 0 ? HF_ENO_MEMORY : HF_OK)
 CALL(call_list, hf_list(shared, NULL, place, NULL, err))
+CALL(call_clients, hf_clients(shared, client, NULL, err))
+CALL(call_deadlocks, hf_deadlocks(shared, circle, NULL, err))
+CALL(call_stats, hf_stats(shared, sample, NULL, err))
+CALL(call_stats_text, hf_stats_text(shared, NULL, 0) == 0)
+CALL(call_uri_check, hf_uri_check("redis://127.0.0.1", err))
 CALL(call_examine, hf_examine(shared, fact, NULL, err))
 CALL(call_rights, hf_rights(shared, "p:", rule, NULL, err))
 
@@ -335,6 +352,11 @@ static const struct row {
     {"hf_guard_fd", guarded, call_guard_fd, ANY, HF_LOCK},
     {"hf_guard_leave", guarded, call_guard_leave, QUIET, HF_LOCK},
     {"hf_list", holding, call_list, ANY, HF_LOCK},
+    {"hf_clients", holding, call_clients, ANY, HF_LOCK},
+    {"hf_deadlocks", holding, call_deadlocks, ANY, HF_LOCK},
+    {"hf_stats", holding, call_stats, QUIET, HF_LOCK},
+    {"hf_stats_text", holding, call_stats_text, QUIET, HF_LOCK},
+    {"hf_uri_check", nothing, call_uri_check, ANY, HF_LOCK},
     {"hf_can", nothing, call_can, QUIET, HF_LOCK},
     {"hf_examine", nothing, call_examine, LONG, HF_LOCK},
     {"hf_rights", nothing, call_rights, LONG, HF_LOCK},

@@ -24,7 +24,6 @@ static const struct {
     {"ping", 0, 0},
     {"role", 0, 0},
     {"time", 0, 0},
-    {"scan", 0, 0}, /* ls */
     {"info", 0, 0}, /* doctor */
     {"select", HF_ACL_DATABASE, 0},
     {"wait", HF_ACL_REPLICAS, 0},

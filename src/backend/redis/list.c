@@ -3,8 +3,8 @@
  * list.c - who holds what, and who waits.
  *
  * A named thing is looked up; lua/list.lua tells what it is by its shape.  All
- * things are found by SCAN, a page at a time, once for each shape that is
- * surely ours or Redisson's:
+ * things are found by SCAN, a page at a time, of which lua/scan.lua gives us
+ * the shapes that are surely ours or Redisson's:
  *
  *   hash    a field `uuid:number`                    lock, fair, read, write
  *   zset    `{name}:timeout`, members of 16 bytes    permits, and the semaphore
@@ -18,10 +18,10 @@
  * other, and are only told of by name: the numbers of a database are not ours
  * to list.  Whoever waits otherwise is unknown to Redis.
  *
- * Nothing of this takes the server long: a page of SCAN, or a script about a
- * few keys.  There may be as many of them as there are keys, so each has its
- * own time.  SCAN may tell of a key twice, and a claim may pass from one shape
- * to another under our eyes; a name is told of once.
+ * Nothing of this takes the server long: a page of keys, or a look at a few.
+ * Of pages there are many if there are many keys, so each has its own time.
+ * SCAN may tell of a key twice, and a claim may pass from one shape to another
+ * under our eyes; a name is told of once.
  *
  * In a cluster every master is gone through.  The record that says who a
  * client is often lies at another than what the client holds; so it is asked
@@ -35,6 +35,9 @@
 #include "redis.h"
 #include "reply.h"
 #include "seen.h"
+
+/* So many keys are gone through at a time, about a microsecond each. */
+#define SCANNED "300"
 
 /* PAGE: keys that a script looks at, which takes 10 µs or more for each. */
 enum { PAGE = 32, RECORDS = 64, UUID_SIZE = 37 };
@@ -51,9 +54,9 @@ typedef struct listing {
     hf_node *node;  /* that we look at            */
     hf_place_fn *fn;
     void *arg;
-    const char *type, *match; /* of the keys we go through; "": one name */
-    record *records;          /* RECORDS of them, in a cluster */
-    hf_seen seen;             /* names that were told of       */
+    const char *type; /* of the keys we look at; "": one name */
+    record *records;  /* RECORDS of them, in a cluster      */
+    hf_seen seen;     /* names that were told of            */
 } listing;
 
 /* What list.lua tells of a name and of a place under it. */
@@ -260,49 +263,35 @@ static int look_at_page(listing *l, const redisReply *keys, hf_error *err) {
 
 /* One step of SCAN: fills the cursor for the next, "0" at the end. */
 static int scan(listing *l, char cursor[24], hf_error *err) {
-    const char *argv[] = {"SCAN", cursor,  "COUNT", "500",
-                          "TYPE", l->type, "MATCH", l->match};
+    static const char *const types[] = {"hash", "zset", "list", "string"};
+    enum { TYPES = sizeof types / sizeof *types };
+    const char *argv[] = {cursor, SCANNED};
+    hf_call call = {.script = HF_SCRIPT_SCAN, .argc = 2, .argv = argv};
     redisReply *reply;
-    int rc = hf__node_ask(l->node, 8, argv, &reply, answer_by(l), err);
+    int rc = hf__node_call(l->node, &call, &reply, answer_by(l), err);
 
     if (rc != HF_OK)
         return rc == HF_EDOUBT ? (err->code = HF_EDOWN) : rc;
-    if (!hf__reply_has(reply, 2, 0) || !reply->element[0]->str ||
-        reply->element[0]->len >= 24 ||
-        reply->element[1]->type != REDIS_REPLY_ARRAY) {
+    if (!hf__reply_has(reply, 1 + TYPES, 0) || !reply->element[0]->str ||
+        reply->element[0]->len >= 24)
         rc = odd(l, err);
-    } else {
+    else
         strcpy(cursor, reply->element[0]->str);
-        rc = look_at_page(l, reply->element[1], err);
+    for (int i = 0; rc == HF_OK && i < TYPES; i++) {
+        l->type = types[i];
+        rc = look_at_page(l, reply->element[1 + i], err);
     }
     freeReplyObject(reply);
     return rc;
 }
 
-static int scan_all(listing *l, hf_error *err) {
+static int list_node(listing *l, hf_error *err) {
     char cursor[24] = "0";
     int rc;
 
     do
         rc = scan(l, cursor, err);
     while (rc == HF_OK && strcmp(cursor, "0") != 0);
-    return rc;
-}
-
-static int list_node(listing *l, hf_error *err) {
-    static const char *const shapes[][2] = {
-        {"hash", "*"},
-        {"zset", "*{*}*:timeout"},
-        {"list", "redisson_lock_queue:*"},
-        {"string", "holdfast_counter:*"},
-    };
-    int rc = HF_OK;
-
-    for (size_t i = 0; rc == HF_OK && i < sizeof shapes / sizeof *shapes; i++) {
-        l->type = shapes[i][0];
-        l->match = shapes[i][1];
-        rc = scan_all(l, err);
-    }
     return rc;
 }
 
@@ -323,8 +312,7 @@ int hf__redis_list_node(hf_node *node, const char *name, hf_place_fn *fn,
                  .node = node,
                  .fn = fn,
                  .arg = arg,
-                 .type = "",
-                 .match = ""};
+                 .type = ""};
     int rc = name ? look_at(&l, &name, 1, err) : list_node(&l, err);
 
     hf__seen_clear(&l.seen);
@@ -338,8 +326,7 @@ int hf__redis_list(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,
                  .answer = by - hf__now(),
                  .fn = fn,
                  .arg = arg,
-                 .type = "",
-                 .match = ""};
+                 .type = ""};
     int rc = name ? hf__keys_check(name, err) : HF_OK;
 
     if (rc != HF_OK)

@@ -60,6 +60,7 @@
     X(ANNOUNCE, hf_announce_lua)                                               \
     X(TAKE_LEAVE, hf_take_leave_lua)                                           \
     X(CLIENTS, hf_clients_lua)                                                 \
+    X(SCAN, hf_scan_lua)                                                       \
     X(LIST, hf_list_lua)
 
 typedef enum hf_script {

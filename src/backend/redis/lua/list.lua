@@ -6,9 +6,9 @@
 --   gives  for each {name, token, place, …}, where a place is
 --          {kind, owner, 1 holds or 0 waits, ms left, count, record}
 -- Read only.  Nothing of this is in KEYS, for some of it may be forbidden to
--- our user: that is passed over.  A record is who the owner's client is, without
--- what it does; '' if it is none of ours.  Any key may come by here: what is too big
--- to be ours is other people's data and is not read.
+-- our user: that is passed over.  A record is who the owner's client is,
+-- without what it does; '' if it is none of ours.  Any key may come by here:
+-- what is too big to be ours is other people's data and is not read.
 --
 -- A counter could be a semaphore, a latch or anybody's number.  So it is told
 -- only to those who ask for its name, if permits are leased from it, or if a

@@ -19,6 +19,7 @@ static int survey(hf_redlock *rl, hf_ground *g, hf_time by, hf_error *err) {
     bool used[HF_N_SCRIPTS] = {[HF_SCRIPT_ANNOUNCE] = true,
                                [HF_SCRIPT_TAKE_LEAVE] = true,
                                [HF_SCRIPT_CLIENTS] = true,
+                               [HF_SCRIPT_SCAN] = true,
                                [HF_SCRIPT_LIST] = true};
     unsigned seen = 0;
     int rc = HF_OK;

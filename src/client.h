@@ -7,7 +7,7 @@
 #include "claim.h"
 #include "keeper.h"
 #include "lookout.h"
-#include "stats.h"
+#include "tally.h"
 
 typedef struct hf_multi hf_multi;
 

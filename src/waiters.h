@@ -82,7 +82,7 @@ typedef struct hf_spot {
     hf_number *numbers;      /* mu: to be used again, the newest last */
     size_t n_numbers, room;
     hf_time polite_until; /* mu: nobody here asks before that: others may */
-    struct hf_tally *_Atomic tally; /* see stats.h; NULL: never attached */
+    struct hf_tally *_Atomic tally; /* see tally.h; NULL: never attached */
     char name[];
 } hf_spot;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * stats.h - what a client counts for monitoring.
+ * tally.h - what a client counts for monitoring.
  *
  * A *tally* is what is counted under one label: a name, a pattern, or "other".
  * A spot finds its tally once, when it is attached, and keeps the pointer; from
@@ -10,8 +10,8 @@
  * What can be worked out is not counted: a grant is one in `granted`, so that
  * is how many were OK, and what is held is those that were granted and have not
  * ended. */
-#ifndef HF_STATS_H
-#define HF_STATS_H
+#ifndef HF_TALLY_H
+#define HF_TALLY_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -95,6 +95,18 @@ typedef struct hf_tallies {
     hf_histogram rtt[HF_RTTS];
     atomic_bool down; /* the store, when it was last asked */
 } hf_tallies;
+
+/* The bounds of the buckets, in ns. */
+extern const hf_time hf__bounds[HF_BOUNDS];
+
+static inline uint64_t hf__tally_read(const atomic_ullong *counter) {
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+/* As slack_minute has it. */
+static inline hf_time hf__minute_of(hf_time at) {
+    return at / (60 * HF_SECOND);
+}
 
 /* `names` as in hf_options; NULL or "": none.  HF_EUSAGE says what is wrong
  * with it.  Freed also after it failed. */

@@ -2,6 +2,7 @@
  *
  * mariadb_session_test.c - GET_LOCK: who ends a session ends its locks. */
 #include "support/mariadb.h"
+#include "support/records.h"
 #include "support/stage.h"
 #include "support/suite.h"
 
@@ -89,7 +90,13 @@ static void tokens_grow_from_leases_to_sessions_and_back(void **state) {
     }
 }
 
+static void records_are_kept(void **state) {
+    (void)state;
+    hf_test_records_are_kept(uri);
+}
+
 static const struct CMUnitTest tests[] = {
+    HF_TEST_IN(with_a_database, records_are_kept, teardown),
     HF_TEST_IN(with_a_database, the_lock_is_one_that_the_manual_tells_of,
                teardown),
     HF_TEST_IN(with_a_database, a_killed_session_is_told_of_at_once, teardown),

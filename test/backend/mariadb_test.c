@@ -8,6 +8,7 @@
  * own where it wants another one. */
 #include "support/dir.h"
 #include "support/mariadb.h"
+#include "support/records.h"
 #include "support/stage.h"
 #include "support/suite.h"
 #include "support/tls.h"
@@ -549,6 +550,76 @@ static void the_programs_signals_stay_its_own(void **state) {
     signal(SIGPIPE, SIG_DFL);
 }
 
+/* ---- records ----------------------------------------------------------- */
+
+static void records_are_kept(void **state) {
+    (void)state;
+    hf_test_records_are_kept(uri);
+}
+
+/* As an earlier holdfast made it. */
+static void a_table_of_old_gets_the_column(void **state) {
+    (void)state;
+    hf_client *c = client(), *d = client();
+    const char *doing;
+    hf_test_mariadb_ask(port, "ALTER TABLE hf_client DROP COLUMN doing");
+    hf_test_announce(c, "w lock 1 x");
+    hf_test_records(d, c, &doing);
+    assert_string_equal(doing, "w lock 1 x");
+    hf_test_mariadb_ask(port, "ALTER TABLE hf_client DROP COLUMN doing");
+    hf_test_records(d, c, &doing); /* who looks does it as well */
+    assert_string_equal(doing, "");
+}
+
+/* ---- long lists -------------------------------------------------------- */
+
+/* More than a page of names that nobody holds any more, some of which somebody
+ * does, and one that is waited for. */
+typedef struct walk {
+    int n, waits;
+    char last[64];
+} walk;
+
+static void on_step(void *arg, const hf_place *place) {
+    walk *w = arg;
+    if (!place->holds) {
+        assert_string_equal(place->name, w->last);
+        w->waits++;
+        return;
+    }
+    assert_true(strcmp(place->name, w->last) > 0);
+    snprintf(w->last, sizeof w->last, "%s", place->name);
+    assert_int_equal(atoi(place->name + 3), w->n++ * 1000);
+}
+
+static void a_long_list_is_told_page_by_page(void **state) {
+    (void)state;
+    enum { NAMES = 9000 };
+    hf_client *c = client(), *d = client();
+    hf_test_thread waiter;
+    walk w = {0};
+    char name[64];
+    hf_lock *l = NULL;
+    hf_test_mariadb_ask(port,
+                        "INSERT INTO hf_line (name, kind, token) SELECT "
+                        "CONCAT('job', LPAD(seq, 5, '0')), 0, 1 "
+                        "FROM seq_0_to_%d",
+                        NAMES - 1);
+    for (int i = 0; i < NAMES; i += 1000) {
+        snprintf(name, sizeof name, "job%05d", i);
+        l = hf_test_lock(c, name, NULL);
+        hf_expect(HF_OK, hf_lock_try(l, ERR));
+    }
+    hf_test_begin(&waiter, hf_test_lock(d, name, NULL), HF_TEST_LONG);
+    hf_test_eventually(hf_test_waiters(c, name) == 1, HF_TEST_LONG);
+    hf_expect(HF_OK, hf_list(c, NULL, on_step, &w, ERR));
+    assert_int_equal(w.n, NAMES / 1000);
+    assert_int_equal(w.waits, 1);
+    hf_expect(HF_OK, hf_lock_release(l, ERR));
+    hf_expect(HF_OK, hf_test_answer(&waiter));
+    hf_expect(HF_OK, hf_test_end(&waiter));
+}
+
 /* ---- doctor ------------------------------------------------------------ */
 
 static char facts[4096];
@@ -653,6 +724,9 @@ static const struct CMUnitTest tests[] = {
     SERVER(refusals_write_nothing),
     SERVER(a_refusal_waits_for_no_row),
     SERVER(a_thousand_grants_are_one_row),
+    BASE(records_are_kept),
+    SERVER(a_table_of_old_gets_the_column),
+    SERVER(a_long_list_is_told_page_by_page),
     SERVER(the_programs_signals_stay_its_own),
     SERVER(doctor_says_what_it_found),
     TLS(certificates_are_checked),

@@ -3,6 +3,7 @@
  * postgres_session_test.c - advisory locks: who ends a session ends its locks,
  * and a pooler has none to give. */
 #include "support/postgres.h"
+#include "support/records.h"
 #include "support/stage.h"
 #include "support/suite.h"
 
@@ -186,7 +187,13 @@ static void a_pooler_that_lends_a_session_will_do(void **state) {
     hf_expect(HF_OK, hf_lock_try(other, ERR));
 }
 
+static void records_are_kept(void **state) {
+    (void)state;
+    hf_test_records_are_kept(uri);
+}
+
 static const struct CMUnitTest tests[] = {
+    HF_TEST_IN(with_a_schema, records_are_kept, teardown),
     HF_TEST_IN(with_a_schema, the_lock_is_one_that_the_manual_tells_of,
                teardown),
     HF_TEST_IN(with_a_schema, an_ended_session_is_told_of_at_once, teardown),

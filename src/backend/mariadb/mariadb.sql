@@ -101,7 +101,9 @@ CREATE TABLE IF NOT EXISTS {s}hf_layout (
     PRIMARY KEY (version)
 ) ENGINE = InnoDB;
 INSERT INTO {s}hf_layout (version) VALUES (1)
-    ON DUPLICATE KEY UPDATE version = VALUES(version)
+    ON DUPLICATE KEY UPDATE version = VALUES(version);
+ALTER TABLE {s}hf_client ADD COLUMN /*M! IF NOT EXISTS */
+    doing   VARBINARY(16384) NOT NULL DEFAULT ''
 
 -- name: layout
 SELECT MAX(version) FROM {s}hf_layout
@@ -367,6 +369,14 @@ DELETE n FROM hf_note n FORCE INDEX (PRIMARY)
 -- Who is there.
 
 -- name: announce
+INSERT INTO {s}hf_client (client, pid, host, program, login, why, until, doing)
+VALUES ({client}, {pid}, {host}, {program}, {login}, {why}, {now} + {lease},
+        {doing})
+    ON DUPLICATE KEY UPDATE pid = VALUES(pid), host = VALUES(host),
+       program = VALUES(program), login = VALUES(login), why = VALUES(why),
+       until = VALUES(until), doing = VALUES(doing)
+
+-- name: introduce
 INSERT INTO {s}hf_client (client, pid, host, program, login, why, until)
 VALUES ({client}, {pid}, {host}, {program}, {login}, {why}, {now} + {lease})
     ON DUPLICATE KEY UPDATE pid = VALUES(pid), host = VALUES(host),
@@ -377,26 +387,50 @@ VALUES ({client}, {pid}, {host}, {program}, {login}, {why}, {now} + {lease})
 DELETE n FROM {s}hf_note n FORCE INDEX (PRIMARY) WHERE n.client = {client};
 DELETE FROM {s}hf_client WHERE client = {client}
 
+-- name: clients
+SELECT LOWER(HEX(client)), pid, LOWER(HEX(host)), LOWER(HEX(program)),
+       LOWER(HEX(login)), LOWER(HEX(why)), LOWER(HEX(doing))
+  FROM {s}hf_client
+ WHERE client > {client} AND until > {now}
+ ORDER BY client LIMIT {limit}
+
+-- name: edge
+SELECT LOWER(HEX(e.name))
+  FROM (SELECT (SELECT name FROM {s}hf_line WHERE name >= {name}
+                 ORDER BY name, kind LIMIT 1 OFFSET {limit}) AS name
+        UNION ALL
+        SELECT (SELECT name FROM {s}hf_hold WHERE name >= {name}
+                 ORDER BY name, kind, client, owner, token
+                 LIMIT 1 OFFSET {limit})
+        UNION ALL
+        SELECT (SELECT name FROM {s}hf_wait WHERE name >= {name}
+                 ORDER BY name, kind, ticket LIMIT 1 OFFSET {limit})) e
+ WHERE e.name IS NOT NULL
+ ORDER BY e.name LIMIT 1
+
 -- name: list
 SELECT 0, LOWER(HEX(l.name)), l.kind, '', 0, l.kind, 0, '', 0,
        l.gone_at - {now}, NULL, l.number, 0, NULL, '', '', '', ''
   FROM {s}hf_line l
  WHERE l.number IS NOT NULL AND (l.gone_at IS NULL OR l.gone_at > {now})
-   AND ({all} = 1 OR l.name = {name})
+   AND l.name >= {name}
+   AND ({all} = 1 OR l.name <= {last})
 UNION ALL
 SELECT 1, LOWER(HEX(l.name)), l.kind, LOWER(HEX(l.client)), l.owner, l.asked, 0,
        '', l.token - l.block, l.until - {now}, {now} - l.since, 0, 0, p.pid,
        LOWER(HEX(p.host)), LOWER(HEX(p.program)), LOWER(HEX(p.login)),
        LOWER(HEX(p.why))
   FROM {s}hf_line l LEFT JOIN {s}hf_client p ON p.client = l.client
- WHERE l.until > {now} AND l.client <> '' AND ({all} = 1 OR l.name = {name})
+ WHERE l.until > {now} AND l.client <> '' AND l.name >= {name}
+   AND ({all} = 1 OR l.name <= {last})
 UNION ALL
 SELECT 1, LOWER(HEX(h.name)), h.kind, LOWER(HEX(h.client)), h.owner, h.asked,
        h.permits, LOWER(HEX(h.nonce)), h.token, h.until - {now},
        {now} - h.since, 0, h.token, p.pid, LOWER(HEX(p.host)),
        LOWER(HEX(p.program)), LOWER(HEX(p.login)), LOWER(HEX(p.why))
   FROM {s}hf_hold h LEFT JOIN {s}hf_client p ON p.client = h.client
- WHERE h.until > {now} AND ({all} = 1 OR h.name = {name})
+ WHERE h.until > {now} AND h.name >= {name}
+   AND ({all} = 1 OR h.name <= {last})
    AND NOT EXISTS (SELECT 1 FROM {s}hf_line l
                     WHERE l.name = h.name AND l.kind = h.kind
                       AND l.gone_at <= {now})
@@ -406,7 +440,8 @@ SELECT 2, LOWER(HEX(w.name)), w.kind, LOWER(HEX(w.client)), w.owner, w.asked,
        p.pid, LOWER(HEX(p.host)), LOWER(HEX(p.program)), LOWER(HEX(p.login)),
        LOWER(HEX(p.why))
   FROM {s}hf_wait w LEFT JOIN {s}hf_client p ON p.client = w.client
- WHERE w.until > {now} AND ({all} = 1 OR w.name = {name})
+ WHERE w.until > {now} AND w.name >= {name}
+   AND ({all} = 1 OR w.name <= {last})
  ORDER BY 2, 3, 1, 13
 
 -- What is over for long.  A limit, so that nobody waits long for a row that

@@ -62,6 +62,8 @@ SELECT token, GREATEST(until - {now}, 0) FROM {s}hf_line
 -- name: holder
 SELECT IS_USED_LOCK({lock}) FROM DUAL WHERE IS_USED_LOCK({lock}) IS NOT NULL
 
+-- name: held
+
 -- name: end
 KILL {id}
 
@@ -70,4 +72,5 @@ SELECT HEX(l.name), HEX(l.client), l.owner, l.token, {now} - l.since,
        l.until - {now}, p.pid, HEX(p.host), HEX(p.program), HEX(p.login),
        HEX(p.why)
   FROM {s}hf_line l LEFT JOIN {s}hf_client p ON p.client = l.client
- WHERE l.kind = 0 AND ({all} = 1 OR l.name = {name}) ORDER BY l.name
+ WHERE l.kind = 0 AND l.name >= {name} AND ({all} = 1 OR l.name = {name})
+ ORDER BY l.name LIMIT {limit}

@@ -20,6 +20,7 @@
 
 -- name: layout_1
 BEGIN ISOLATION LEVEL READ COMMITTED;
+SET LOCAL lock_timeout = '4s';
 SELECT pg_advisory_xact_lock(7521962890168442451);
 CREATE TABLE IF NOT EXISTS {s}hf_line (
     name    bytea    NOT NULL,
@@ -90,6 +91,8 @@ CREATE TABLE IF NOT EXISTS {s}hf_layout (
     version integer  NOT NULL PRIMARY KEY
 );
 INSERT INTO {s}hf_layout (version) VALUES (1) ON CONFLICT DO NOTHING;
+ALTER TABLE {s}hf_client ADD COLUMN IF NOT EXISTS
+    doing   bytea    NOT NULL DEFAULT '';
 COMMIT
 
 -- name: layout
@@ -364,6 +367,18 @@ SET jit = off
 -- Who is there.
 
 -- name: announce
+-- About once a second: in place, as grants are, and without waiting for the
+-- disk, for a record that a crash takes away is written again soon.
+INSERT INTO {s}hf_client (client, pid, host, program, login, why, until, doing)
+SELECT {client}, {pid}, {host}, {program}, {login}, {why}, {now} + {lease},
+       {doing}
+  FROM (SELECT set_config('synchronous_commit', 'off', true)) hurry
+    ON CONFLICT (client) DO UPDATE
+   SET pid = excluded.pid, host = excluded.host, program = excluded.program,
+       login = excluded.login, why = excluded.why, until = excluded.until,
+       doing = excluded.doing
+
+-- name: introduce
 INSERT INTO {s}hf_client (client, pid, host, program, login, why, until)
 VALUES ({client}, {pid}, {host}, {program}, {login}, {why}, {now} + {lease})
     ON CONFLICT (client) DO UPDATE
@@ -373,6 +388,27 @@ VALUES ({client}, {pid}, {host}, {program}, {login}, {why}, {now} + {lease})
 -- name: take_leave
 DELETE FROM {s}hf_client WHERE client = {client}
 
+-- name: clients
+SELECT encode(client, 'hex'), pid, encode(host, 'hex'), encode(program, 'hex'),
+       encode(login, 'hex'), encode(why, 'hex'), encode(doing, 'hex')
+  FROM {s}hf_client
+ WHERE client > {client} AND until > {now}
+ ORDER BY client LIMIT {limit}
+
+-- name: edge
+SELECT encode(e.name, 'hex')
+  FROM (SELECT (SELECT name FROM {s}hf_line WHERE name >= {name}
+                 ORDER BY name, kind OFFSET {limit} LIMIT 1) AS name
+        UNION ALL
+        SELECT (SELECT name FROM {s}hf_hold WHERE name >= {name}
+                 ORDER BY name, kind, client, owner, token
+                OFFSET {limit} LIMIT 1)
+        UNION ALL
+        SELECT (SELECT name FROM {s}hf_wait WHERE name >= {name}
+                 ORDER BY name, kind, ticket OFFSET {limit} LIMIT 1)) e
+ WHERE e.name IS NOT NULL
+ ORDER BY e.name LIMIT 1
+
 -- name: list
 SELECT 0 AS rank, encode(l.name, 'hex') AS name, l.kind, '' AS client,
        0::bigint AS owner, l.kind AS asked, 0 AS permits, '' AS nonce,
@@ -381,21 +417,24 @@ SELECT 0 AS rank, encode(l.name, 'hex') AS name, l.kind, '' AS client,
        NULL::bigint AS pid, '' AS host, '' AS program, '' AS login, '' AS why
   FROM {s}hf_line l
  WHERE l.number IS NOT NULL AND (l.gone_at IS NULL OR l.gone_at > {now})
-   AND ({all} = 1 OR l.name = {name})
+   AND l.name >= {name}
+   AND ({all} = 1 OR l.name <= {last})
 UNION ALL
 SELECT 1, encode(l.name, 'hex'), l.kind, encode(l.client, 'hex'), l.owner,
        l.asked, 0, '', l.token - l.block, l.until - {now}, {now} - l.since,
        0, 0, p.pid, encode(p.host, 'hex'), encode(p.program, 'hex'),
        encode(p.login, 'hex'), encode(p.why, 'hex')
   FROM {s}hf_line l LEFT JOIN {s}hf_client p ON p.client = l.client
- WHERE l.until > {now} AND l.client <> '' AND ({all} = 1 OR l.name = {name})
+ WHERE l.until > {now} AND l.client <> '' AND l.name >= {name}
+   AND ({all} = 1 OR l.name <= {last})
 UNION ALL
 SELECT 1, encode(h.name, 'hex'), h.kind, encode(h.client, 'hex'), h.owner,
        h.asked, h.permits, encode(h.nonce, 'hex'), h.token, h.until - {now},
        {now} - h.since, 0, h.token, p.pid, encode(p.host, 'hex'),
        encode(p.program, 'hex'), encode(p.login, 'hex'), encode(p.why, 'hex')
   FROM {s}hf_hold h LEFT JOIN {s}hf_client p ON p.client = h.client
- WHERE h.until > {now} AND ({all} = 1 OR h.name = {name})
+ WHERE h.until > {now} AND h.name >= {name}
+   AND ({all} = 1 OR h.name <= {last})
    AND NOT EXISTS (SELECT 1 FROM {s}hf_line l
                     WHERE l.name = h.name AND l.kind = h.kind
                       AND l.gone_at <= {now})
@@ -405,7 +444,8 @@ SELECT 2, encode(w.name, 'hex'), w.kind, encode(w.client, 'hex'), w.owner,
        0, w.ticket, p.pid, encode(p.host, 'hex'), encode(p.program, 'hex'),
        encode(p.login, 'hex'), encode(p.why, 'hex')
   FROM {s}hf_wait w LEFT JOIN {s}hf_client p ON p.client = w.client
- WHERE w.until > {now} AND ({all} = 1 OR w.name = {name})
+ WHERE w.until > {now} AND w.name >= {name}
+   AND ({all} = 1 OR w.name <= {last})
  ORDER BY 2, 3, 1, 13
 
 -- What is over for long; nobody is kept waiting for it.

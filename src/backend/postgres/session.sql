@@ -63,6 +63,12 @@ SELECT pid FROM pg_locks
    AND classid::bigint = (({key})::bigint >> 32) & 4294967295
    AND objid::bigint = ({key})::bigint & 4294967295
 
+-- name: held
+SELECT classid::bigint << 32 | objid::bigint FROM pg_locks
+ WHERE locktype = 'advisory' AND granted AND objsubid = 1
+   AND database = (SELECT oid FROM pg_database
+                    WHERE datname = current_database())
+
 -- name: end
 SELECT pg_terminate_backend({id})
 
@@ -71,4 +77,5 @@ SELECT encode(l.name, 'hex'), encode(l.client, 'hex'), l.owner, l.token,
        {now} - l.since, l.until - {now}, p.pid, encode(p.host, 'hex'),
        encode(p.program, 'hex'), encode(p.login, 'hex'), encode(p.why, 'hex')
   FROM {s}hf_line l LEFT JOIN {s}hf_client p ON p.client = l.client
- WHERE l.kind = 0 AND ({all} = 1 OR l.name = {name}) ORDER BY l.name
+ WHERE l.kind = 0 AND l.name >= {name} AND ({all} = 1 OR l.name = {name})
+ ORDER BY l.name LIMIT {limit}

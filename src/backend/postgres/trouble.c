@@ -45,6 +45,7 @@ static const trouble inside[] = {
     {"23505", HF_DB_AGAIN, "somebody else made the row first"},
     {"42P07", HF_DB_AGAIN, "somebody else made the table first"},
     {"42P01", HF_DB_NO_TABLES, "a table of holdfast is missing"},
+    {"42703", HF_DB_NO_TABLES, "a column of holdfast's tables is missing"},
     {"3F000", HF_DB_NO_TABLES, "the schema of holdfast's tables is missing"},
     {"26000", HF_PG_FORGOTTEN, "the session lost its prepared statements"},
     {"0A000", HF_PG_FORGOTTEN, "a table of holdfast was changed"},

@@ -21,7 +21,6 @@ typedef struct place {
     hf_kind line;
     char *texts[5];
     char owner[64];
-    char client[37];
 } place;
 
 enum { PAGE = 500 }; /* rows of a table, most of which may be of free names */
@@ -99,7 +98,6 @@ static bool read_place(const hf_embedded *s, sqlite3_stmt *st,
     ret->line = (hf_kind)sqlite3_column_int(st, KIND);
     ret->of.kind = words[asked];
     ret->of.owner = ret->owner;
-    ret->of.client = ret->client;
     ret->of.holds = rank == HOLDS;
     ret->of.token = (uint64_t)sqlite3_column_int64(st, TOKEN);
     ret->of.lease_ms = ends ? (left + 999) / 1000 : -1;
@@ -110,7 +108,6 @@ static bool read_place(const hf_embedded *s, sqlite3_stmt *st,
     if (rank != IS_NUMBER) {
         ret->of.since_ms = (s->now - sqlite3_column_int64(st, SINCE)) / 1000;
         ret->of.pid = peer->pid;
-        memcpy(ret->client, peer->client, sizeof ret->client);
         read_owner(st, peer, (hf_kind)asked, ret);
     }
     return copy_texts(st, ret);

@@ -27,7 +27,7 @@ void hf__form_clear(hf_form *f);
 
 /* A literal of bytes for a blank: of at most HF_LITERAL_MAX bytes, what is more
  * is left out. */
-enum { HF_LITERAL_MAX = 255 };
+enum { HF_LITERAL_MAX = 256 };
 typedef char hf_literal[2 * HF_LITERAL_MAX + 16];
 void hf__literal(hf_literal to, const hf_database *d, const char *text);
 void hf__literal_of(hf_literal to, const hf_database *d, const void *bytes,

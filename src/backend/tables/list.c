@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * list.c - who holds, who waits, and how much is left. */
+ * list.c - who holds, who waits, and how much is left.
+ *
+ * All names are asked for in pages, so that neither the database nor the memory
+ * has to bear with many; the lines in a page are whole.  Where a page ends is
+ * asked for together with the page before it. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,6 +33,8 @@ enum {
     WHY,
     COLUMNS
 };
+
+enum { PAGE = 2000 }; /* rows, most of which may be of free names */
 
 enum { IS_NUMBER, HOLDS }; /* ranks; the last is to wait */
 
@@ -137,27 +143,110 @@ static void tell_all(const hf_rows *rows, hf_place_fn *fn, void *arg) {
     }
 }
 
-int hf__tables_list(hf_backend *be, const char *name, hf_place_fn *fn,
-                    void *arg, hf_time by, hf_error *err) {
-    hf_tables *t = (hf_tables *)be;
-    const hf_claim from = {.name = name ? name : ""};
+/* Names from one to another. */
+typedef struct page {
+    char from[HF_NAME_MAX + 2], to[HF_NAME_MAX + 2];
+    bool last; /* it goes to the end of all names */
+} page;
+
+/* The next begins behind a name, which no control character continues. */
+static void turn_over(page *p) {
+    size_t n = strnlen(p->to, HF_NAME_MAX);
+
+    memcpy(p->from, p->to, n);
+    p->from[n] = '\001';
+    p->from[n + 1] = '\0';
+}
+
+/* False: names end here, or are no names of ours. */
+static bool read_edge(const hf_rows *rows, page *p) {
+    if (rows->n == 0 || is_null(rows, 0, 0))
+        return false;
+    read_text(rows, 0, 0, p->to, sizeof p->to - 1);
+    return strcmp(p->to, p->from) >= 0;
+}
+
+static void add_edge(hf_script *s, const hf_params *p, const char *from) {
+    hf_params of = *p;
+
+    hf_set_bytes(&of, name, from, strlen(from));
+    hf_set(&of, limit, PAGE);
+    hf__script_add(s, HF_SQL_edge, &of);
+}
+
+static int ask(hf_tables *t, const hf_script *s, hf_answers *ret, hf_time by,
+               hf_error *err) {
+    int rc = hf__tables_ask(t, s, ret, by, err);
+
+    return rc == HF_EDOUBT ?
+               hf__fail(err, HF_EDOWN, "the database did not answer in time") :
+               rc;
+}
+
+/* Where the first page ends. */
+static int open_book(hf_tables *t, page *p, hf_time by, hf_error *err) {
+    const hf_claim none = {.name = ""};
     hf_answers a = {0};
-    hf_params p;
+    hf_params params;
     hf_script s;
     int rc;
 
-    hf__tables_params(&p, t, &from);
-    hf_set(&p, all, name == NULL);
+    hf__tables_params(&params, t, &none);
     hf__script_init(&s, t->db);
-    hf__script_add(&s, HF_SQL_list, &p);
-    rc = hf__tables_ask(t, &s, &a, by, err);
-    if (rc == HF_EDOUBT)
-        rc = hf__fail(err, HF_EDOWN, "the database did not answer in time");
-    if (rc == HF_OK && a.all[0].n > 0 && a.all[0].columns != COLUMNS)
-        rc = hf__fail_plain(err, HF_ESTORE);
-    if (rc == HF_OK)
-        tell_all(&a.all[0], fn, arg);
+    add_edge(&s, &params, "");
+    rc = ask(t, &s, &a, by, err);
+    p->last = rc == HF_OK && !read_edge(&a.all[0], p);
     hf__answers_clear(&a);
     hf__script_clear(&s);
+    return rc;
+}
+
+/* Tells of a page, and looks where the next one ends, if there is to be one:
+ * 1, and *p is the next; 0, there is none; or an error. */
+static int list_page(hf_tables *t, page *p, bool more, hf_place_fn *fn,
+                     void *arg, hf_time by, hf_error *err) {
+    hf_claim from = {.name = p->from};
+    hf_answers a = {0};
+    hf_params params;
+    hf_script s;
+    int rc;
+
+    hf__tables_params(&params, t, &from);
+    hf_set(&params, all, p->last);
+    hf_set_bytes(&params, last, p->to, strlen(p->to));
+    hf__script_init(&s, t->db);
+    hf__script_add(&s, HF_SQL_list, &params);
+    turn_over(p);
+    if (more)
+        add_edge(&s, &params, p->from);
+    rc = ask(t, &s, &a, by, err);
+    if (rc == HF_OK && a.all[0].n > 0 && a.all[0].columns != COLUMNS)
+        rc = hf__fail_plain(err, HF_ESTORE);
+    if (rc == HF_OK) {
+        tell_all(&a.all[0], fn, arg);
+        p->last = more && !read_edge(&a.all[1], p);
+        rc = more;
+    }
+    hf__answers_clear(&a);
+    hf__script_clear(&s);
+    return rc;
+}
+
+int hf__tables_list(hf_backend *be, const char *name, hf_place_fn *fn,
+                    void *arg, hf_time by, hf_error *err) {
+    hf_tables *t = (hf_tables *)be;
+    page p = {.last = false};
+    int rc;
+
+    if (name) {
+        snprintf(p.from, sizeof p.from, "%s", name);
+        snprintf(p.to, sizeof p.to, "%s", name);
+        return list_page(t, &p, false, fn, arg, by, err);
+    }
+    rc = open_book(t, &p, by, err);
+    if (rc != HF_OK)
+        return rc;
+    while ((rc = list_page(t, &p, !p.last, fn, arg, by, err)) > 0)
+        by = hf__after_ms(be->host->timeout_ms);
     return rc;
 }

@@ -27,7 +27,8 @@ static const bool is_bytes[HF_N_PARAMS] = {
     [HF_PARAM_name] = true,  [HF_PARAM_client] = true,
     [HF_PARAM_nonce] = true, [HF_PARAM_note] = true,
     [HF_PARAM_host] = true,  [HF_PARAM_program] = true,
-    [HF_PARAM_login] = true, [HF_PARAM_why] = true};
+    [HF_PARAM_login] = true, [HF_PARAM_why] = true,
+    [HF_PARAM_doing] = true, [HF_PARAM_last] = true};
 
 /* Sections that stand in others. */
 static const struct {

@@ -407,6 +407,7 @@ static void tied_close(hf_backend *be, bool forked) {
         stop_watching(s);
         if (s->session != NULL)
             s->db->ops->give_back(s->session, true);
+        hf__tied_take_leave(s);
     }
     if (s->db != NULL)
         s->db->ops->close(s->db, forked);
@@ -504,6 +505,7 @@ static const hf_backend_ops verbs = {
     .release = release,
     .count = count,
     .announce = hf__tied_announce,
+    .clients = hf__tied_clients,
     .list = hf__tied_list,
     .examine = examine,
     .rights = rights,

@@ -12,7 +12,8 @@
  *   {lease}  us
  *   {idle}   seconds after which the server may end the session
  *   {id}     of another session
- *   {all}    0 or 1: every name, and not the one
+ *   {all}    0 or 1: every name from {name} on, and not the one; {limit}: so
+ *            many at most
  *   {host}, {program}, {login}, {why} bytes, {pid} number: who this client is
  *   {now}, {lock} the sections of these names
  *
@@ -29,6 +30,7 @@
  * force   raises the token, and nobody keeps it any more
  * last    the last token, and for how long it is kept; no row: none
  * holder  id of the session that has the lock; no row: none
+ * held    keys of all locks that sessions have; empty: the dialect cannot say
  * end     ends another session
  * list    lines by name: name client owner token age kept_for pid host program
  *         login why; names and texts in hexadecimal */
@@ -50,6 +52,7 @@
     X(force)                                                                   \
     X(last)                                                                    \
     X(holder)                                                                  \
+    X(held)                                                                    \
     X(end)                                                                     \
     X(list)
 

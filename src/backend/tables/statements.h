@@ -34,9 +34,11 @@
  * number, gone_at number or NULL
  * result, value   numbers
  * note    bytes   ASCII without quotes, at most 600
- * pid     number; host, program, login, why: bytes
- * all     0 or 1  `list`: every name, and not the one
- * limit   number  `view`: so many who wait, and the claim's own place
+ * pid     number; host, program, login, why, doing: bytes
+ * all     0 or 1  `list`: from {name} on every name, and not only to {last}
+ * last    bytes   `list`: the last name that is wanted
+ * limit   number  `view`: so many who wait, and the claim's own place; `clients`:
+ *                 so many; `edge`: so many rows further on
  * beside  number  `hold_take`: an owner of the client's that is not seen
  * least   number  `number_add`: what must be left */
 #define HF_SQL_PARAMS(X)                                                       \
@@ -66,6 +68,8 @@
     X(program)                                                                 \
     X(login)                                                                   \
     X(why)                                                                     \
+    X(doing)                                                                   \
+    X(last)                                                                    \
     X(all)                                                                     \
     X(limit)                                                                   \
     X(beside)                                                                  \
@@ -145,8 +149,15 @@
  *            dialect has no PREPARE and EXECUTE as in PostgreSQL
  *
  * Who is there:
- * announce   who this client is, for a lease; take_leave: no more
- * list       Names with who holds, who waits, how much is left.  Columns: rank
+ * announce   who this client is and what it does, for a lease; introduce: the
+ *            same without what it does, for tables that have no place for it;
+ *            take_leave: no more
+ * clients    Who else is, by client, behind {client}: client pid host program
+ *            login why doing, all but pid in hexadecimal
+ * edge       a name so many rows behind {name}, in the table where that comes
+ *            first, in hexadecimal; no row: there are less
+ * list       Names from {name} on, with who holds, who waits, how much is left.
+ *            Columns: rank
  *            name kind client owner asked permits nonce token ends age number
  *            place pid host program login why; ends and age in us from now, or
  *            NULL; by name, kind, rank, place.  Names and texts in hexadecimal
@@ -189,8 +200,11 @@
     X(commit)                                                                  \
     X(rollback)                                                                \
     X(announce)                                                                \
+    X(introduce)                                                               \
     X(calls)                                                                   \
     X(take_leave)                                                              \
+    X(clients)                                                                 \
+    X(edge)                                                                    \
     X(list)                                                                    \
     X(tidy_clients)                                                            \
     X(tidy_answers)                                                            \

@@ -4,6 +4,7 @@
 #ifndef HF_TABLES_STORE_H
 #define HF_TABLES_STORE_H
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "../../claim.h"
@@ -36,6 +37,7 @@ typedef struct hf_tables {
     size_t attending[HF_AHEAD]; /* mu: how many with so many ahead */
     hf_time tidy_at;            /* mu */
     bool announced;             /* mu */
+    atomic_bool plain;          /* the tables have no place for `doing` */
 } hf_tables;
 
 /* The line that a kind stands in. */

@@ -31,6 +31,8 @@ int hf__tables_count(hf_backend *be, hf_claim *c, hf_count_op op,
                      int64_t *value, hf_time by, hf_error *err);
 int hf__tables_announce(hf_backend *be, const char *doing, int lease_ms,
                         hf_time by, hf_error *err);
+int hf__tables_clients(hf_backend *be, hf_record_fn *fn, void *arg, hf_time by,
+                       hf_error *err);
 int hf__tables_list(hf_backend *be, const char *name, hf_place_fn *fn,
                     void *arg, hf_time by, hf_error *err);
 int hf__tables_examine(hf_backend *be, hf_fact_fn *fn, void *arg, hf_time by,
@@ -43,7 +45,8 @@ int hf__tables_rights(hf_backend *be, const char *prefix, hf_rule_fn *fn,
     .where = hf__tables_where, .attempt = hf__tables_attempt,                  \
     .watch = hf__tables_watch, .renew = hf__tables_renew,                      \
     .release = hf__tables_release, .count = hf__tables_count,                  \
-    .announce = hf__tables_announce, .list = hf__tables_list,                  \
-    .examine = hf__tables_examine, .rights = hf__tables_rights
+    .announce = hf__tables_announce, .clients = hf__tables_clients,            \
+    .list = hf__tables_list, .examine = hf__tables_examine,                    \
+    .rights = hf__tables_rights
 
 #endif

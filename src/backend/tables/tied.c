@@ -179,21 +179,33 @@ static int make_tables(hf_tied *s, hf_time by, hf_error *err) {
     return rc;
 }
 
-/* A statement about lines, which must be there. */
-int hf__tied_ask_tables(hf_tied *s, const char *text, const hf_claim *c,
-                        hf_answers *a, size_t *last, hf_time by,
-                        hf_error *err) {
-    int rc = hf__tied_ask(s, NULL, text, c, 0, a, last, by, err);
+/* Statements about tables, which must be there. */
+int hf__tied_ask_form(hf_tied *s, const hf_form *form, hf_answers *a,
+                      hf_time by, hf_error *err) {
+    int rc = hf__form_ask_any(form, s->db, a, by, err);
 
     if (rc != HF_DB_NO_TABLES)
         return rc;
     hf__answers_clear(a);
     rc = make_tables(s, by, err);
     if (rc == HF_OK)
-        rc = hf__tied_ask(s, NULL, text, c, 0, a, last, by, err);
+        rc = hf__form_ask_any(form, s->db, a, by, err);
     return rc == HF_DB_NO_TABLES ?
                hf__fail(err, HF_ESTORE, "holdfast's tables come and go") :
                rc;
+}
+
+int hf__tied_ask_tables(hf_tied *s, const char *text, const hf_claim *c,
+                        hf_answers *a, size_t *last, hf_time by,
+                        hf_error *err) {
+    hf_form form = {.text = NULL};
+    hf_tied_fields f;
+    int rc;
+
+    *last = hf__form_add(&form, text, hf__tied_fill_in(s, &f, c, 0));
+    rc = hf__tied_ask_form(s, &form, a, by, err);
+    hf__form_clear(&form);
+    return rc;
 }
 
 /* Can nothing more be said to it? */

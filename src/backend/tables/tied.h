@@ -45,6 +45,9 @@ typedef struct hf_tied {
     pthread_t watcher;
     bool watched;
     bool stopping; /* mu */
+
+    atomic_bool plain; /* the tables have no place for what a client does */
+    atomic_bool announced;
 } hf_tied;
 
 /* HF_EDOWN: whoever is in there waits for an answer, until `by` and longer. */
@@ -76,7 +79,7 @@ void hf__tied_lose(hf_tied *s);
 typedef struct hf_tied_fields {
     hf_literal name, client, host, program, login, why;
     char key[24], owner[24], lease[24], idle[16], id[24], pid[24];
-    hf_blank blanks[20];
+    hf_blank blanks[20]; /* with room for some more */
 } hf_tied_fields;
 
 extern const hf_claim hf__tied_nobody;
@@ -93,6 +96,10 @@ int hf__tied_ask(hf_tied *s, hf_session *session, const char *text,
 /* A statement about lines, whose tables are made if they are missing. */
 int hf__tied_ask_tables(hf_tied *s, const char *text, const hf_claim *c,
                         hf_answers *a, size_t *last, hf_time by, hf_error *err);
+
+/* The same of a whole script. */
+int hf__tied_ask_form(hf_tied *s, const hf_form *form, hf_answers *a,
+                      hf_time by, hf_error *err);
 
 /* What only the session that holds the locks can do. */
 int hf__tied_ask_session(hf_tied *s, hf_tied_sql what, const hf_claim *c,
@@ -122,6 +129,9 @@ void *hf__tied_watch(void *arg);
 
 int hf__tied_announce(hf_backend *be, const char *doing, int lease_ms,
                       hf_time by, hf_error *err);
+void hf__tied_take_leave(hf_tied *s); /* of others' lists */
+int hf__tied_clients(hf_backend *be, hf_record_fn *fn, void *arg, hf_time by,
+                     hf_error *err);
 int hf__tied_list(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,
                   hf_time by, hf_error *err);
 

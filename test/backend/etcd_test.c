@@ -8,6 +8,7 @@
 #include "support/dir.h"
 #include "support/etcdctl.h"
 #include "support/quorum.h"
+#include "support/records.h"
 #include "support/stage.h"
 #include "support/suite.h"
 #include "support/tls.h"
@@ -141,7 +142,7 @@ static void a_lock_is_a_leased_key_below_its_name(void **state) {
     assert_leased(key, "x/");
     assert_true((uint64_t)fact(key, "CreateRevision") == hf_lock_token(a));
     hf_expect(HF_OK, hf_lock_release(a, ERR));
-    assert_int_equal(keys(""), 0);
+    assert_int_equal(keys("x"), 0);
 }
 
 static void who_waits_has_a_key_behind(void **state) {
@@ -161,7 +162,7 @@ static void who_waits_has_a_key_behind(void **state) {
         hf_expect(HF_OK, hf_test_answer(&waiters[i]));
         hf_expect(HF_OK, hf_test_end(&waiters[i]));
     }
-    assert_int_equal(keys(""), 0);
+    assert_int_equal(keys("x"), 0);
 }
 
 static int64_t revision(void) {
@@ -174,7 +175,8 @@ static int64_t revision(void) {
 
 static void a_try_that_is_refused_writes_nothing(void **state) {
     (void)state;
-    hf_lock *a = lock_of(HF_LOCK), *b = lock_of(HF_LOCK);
+    hf_lock *a = hf_test_lock(client_with("?hf_presence=off"), "x", NULL);
+    hf_lock *b = hf_test_lock(client_with("?hf_presence=off"), "x", NULL);
     hf_expect(HF_OK, hf_lock_try(a, ERR));
     int64_t before = revision();
     for (int i = 0; i < 5; i++)
@@ -196,7 +198,7 @@ static void readers_and_writers_have_the_recipes_keys(void **state) {
     assert_leased(key, "x/write/");
     assert_true((uint64_t)fact(key, "CreateRevision") == hf_lock_token(w));
     hf_expect(HF_OK, hf_lock_release(w, ERR));
-    assert_int_equal(keys(""), 0);
+    assert_int_equal(keys("x"), 0);
 }
 
 static void who_downgrades_reads_at_the_writers_revision(void **state) {
@@ -214,7 +216,7 @@ static void who_downgrades_reads_at_the_writers_revision(void **state) {
     snprintf(key, sizeof key, "%s%.*s", root, (int)strcspn(seen, "\n"), seen);
     assert_true((uint64_t)fact(key, "CreateRevision") == hf_lock_token(r));
     hf_expect(HF_OK, hf_lock_release(r, ERR));
-    assert_int_equal(keys(""), 0);
+    assert_int_equal(keys("x"), 0);
 }
 
 static void permits_and_numbers_have_keys_of_their_own(void **state) {
@@ -296,8 +298,9 @@ static void a_name_below_another_is_another_lock(void **state) {
 
 static void names_that_are_parts_of_our_own_keys_are_refused(void **state) {
     (void)state;
-    static const char *const bad[] = {"a/read", "a/write", "a/permit"};
-    hf_client *c = client();
+    static const char *const bad[] = {"a/read", "a/write", "a/permit",
+                                      "hf-clients", "hf-clients/a"};
+    hf_client *c = client_with("?hf_presence=off");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         hf_lock *lock = hf_test_lock(c, bad[i], NULL);
         hf_expect(HF_ENAME, hf_lock_try(lock, ERR));
@@ -352,7 +355,7 @@ static void a_waiter_whose_key_was_deleted_still_gets_in(void **state) {
     hf_expect(HF_OK, hf_lock_release(a, ERR));
     hf_expect(HF_OK, hf_test_answer(&waiter));
     hf_expect(HF_OK, hf_test_end(&waiter));
-    assert_int_equal(keys(""), 0);
+    assert_int_equal(keys("x"), 0);
 }
 
 /* ---- leases ------------------------------------------------------------ */
@@ -602,6 +605,49 @@ static void the_doctor_says_what_the_store_is(void **state) {
     assert_non_null(strstr(told, "session"));
 }
 
+/* ---- records ----------------------------------------------------------- */
+
+static void records_are_kept(void **state) {
+    (void)state;
+    hf_test_records_are_kept(uri);
+}
+
+static void on_any_place(void *arg, const hf_place *place) {
+    (void)place;
+    ++*(int *)arg;
+}
+
+/* And no lock of anybody's. */
+static void a_record_is_a_leased_key(void **state) {
+    (void)state;
+    hf_client *c = client();
+    char key[160];
+    int places = 0;
+    hf_test_announce(c, "1");
+    assert_int_equal(keys("hf-clients/"), 1);
+    snprintf(key, sizeof key, "%shf-clients/%s", root, hf_test_id(c));
+    assert_true(hf_test_etcd_fact(port, key, "Lease") > 0);
+    hf_expect(HF_OK, hf_list(client(), NULL, on_any_place, &places, ERR));
+    assert_int_equal(places, 0);
+    hf_test_close(c);
+    assert_int_equal(keys(""), 0);
+}
+
+static void a_record_whose_lease_is_over_is_put_anew(void **state) {
+    (void)state;
+    hf_client *c = client();
+    const char *doing;
+    char key[160];
+    hf_test_announce(c, "1");
+    snprintf(key, sizeof key, "%shf-clients/%s", root, hf_test_id(c));
+    hf_test_etcdctl(port, "lease revoke %" PRIx64,
+                    (uint64_t)hf_test_etcd_fact(port, key, "Lease"));
+    assert_int_equal(keys(""), 0);
+    hf_test_announce(c, "1 2");
+    hf_test_records(client(), c, &doing);
+    assert_string_equal(doing, "1 2");
+}
+
 #define TEST(name) HF_TEST_IN(with_a_part, name, teardown)
 #define OWN(name)  HF_TEST_IN(with_a_server, name, teardown)
 
@@ -638,5 +684,8 @@ static const struct CMUnitTest tests[] = {
     TEST(addresses_that_cannot_be_used_say_why),
     TEST(a_store_that_is_away_is_named),
     TEST(the_doctor_says_what_the_store_is),
+    TEST(records_are_kept),
+    TEST(a_record_is_a_leased_key),
+    TEST(a_record_whose_lease_is_over_is_put_anew),
 };
 HF_SUITE(tests)

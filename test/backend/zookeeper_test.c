@@ -6,6 +6,7 @@
  * Each test has a part of the shared server for itself, or a server of its own
  * where it wants another one; a small client looks from outside. */
 #include "support/quorum.h"
+#include "support/records.h"
 #include "support/stage.h"
 #include "support/suite.h"
 #include "support/znode.h"
@@ -461,6 +462,8 @@ static void names_that_no_node_can_have_are_refused_in_words(void **state) {
         "a/count",
         "\xc2\x80x",
         "a/count-answers",
+        "hf-clients",
+        "hf-clients/a",
     };
     hf_client *c = client();
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -669,6 +672,72 @@ static void a_closed_client_leaves_no_session(void **state) {
     assert_true(is_empty("x")); /* at once, not when a session has ended */
 }
 
+/* ---- records ----------------------------------------------------------- */
+
+static void records_are_kept(void **state) {
+    (void)state;
+    hf_test_records_are_kept(uri);
+}
+
+static void on_any_place(void *arg, const hf_place *place) {
+    (void)place;
+    ++*(int *)arg;
+}
+
+/* And no lock of anybody's. */
+static void a_record_is_a_node_of_its_session(void **state) {
+    (void)state;
+    hf_client *c = client();
+    int places = 0;
+    hf_test_announce(c, "1");
+    const char *node = child("hf-clients", 0);
+    assert_string_equal(last_part(node), hf_test_id(c));
+    assert_true(stat_of(node).owner != 0);
+    hf_expect(HF_OK, hf_list(client(), NULL, on_any_place, &places, ERR));
+    assert_int_equal(places, 0);
+    hf_test_close(c);
+    assert_true(is_empty("hf-clients"));
+}
+
+static void a_record_that_was_taken_away_is_made_anew(void **state) {
+    (void)state;
+    hf_client *c = client();
+    const char *doing;
+    hf_test_announce(c, "1");
+    assert_int_equal(hf_test_zk_delete(eye, path_of(child("hf-clients", 0))),
+                     0);
+    hf_test_announce(c, "1 2");
+    hf_test_records(client(), c, &doing);
+    assert_string_equal(doing, "1 2");
+}
+
+/* As a session that is over, and not yet ended by the server, leaves it. */
+static void a_record_of_an_earlier_session_is_replaced(void **state) {
+    (void)state;
+    hf_client *c = client();
+    const char *doing;
+    char path[512];
+    hf_test_announce(client(), "1"); /* makes the folder */
+    snprintf(path, sizeof path, "%s/hf-clients/%s", root, hf_test_id(c));
+    assert_int_equal(hf_test_zk_create(eye, path, "1", HF_ZK_EPHEMERAL), 0);
+    hf_test_announce(c, "1 2");
+    hf_test_records(client(), c, &doing);
+    assert_string_equal(doing, "1 2");
+    hf_test_zstat stat;
+    assert_int_equal(hf_test_zk_stat(eye, path, &stat), 0);
+    assert_true(stat.owner != hf_test_zk_session(eye));
+}
+
+static void the_folder_of_records_goes_with_the_last(void **state) {
+    (void)state;
+    hf_client *c = client();
+    hf_test_announce(c, "1");
+    assert_true(hf_test_zk_exists(eye, path_of("hf-clients")));
+    hf_test_close(c);
+    hf_test_eventually(!hf_test_zk_exists(eye, path_of("hf-clients")),
+                       HF_TEST_LONG);
+}
+
 #define TEST(name) HF_TEST_IN(with_a_part, name, teardown)
 #define REAP(name) HF_TEST_IN(with_a_reaper, name, teardown)
 
@@ -701,5 +770,10 @@ static const struct CMUnitTest tests[] = {
     TEST(the_bridge_stands_in_both_lines),
     TEST(the_doctor_says_what_the_store_is),
     TEST(a_closed_client_leaves_no_session),
+    TEST(records_are_kept),
+    TEST(a_record_is_a_node_of_its_session),
+    TEST(a_record_that_was_taken_away_is_made_anew),
+    TEST(a_record_of_an_earlier_session_is_replaced),
+    REAP(the_folder_of_records_goes_with_the_last),
 };
 HF_SUITE(tests)

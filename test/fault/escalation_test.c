@@ -484,7 +484,42 @@ static void many_who_want_it_go_over_and_back(void **state) {
     hf_test_guarded_unmap(g);
 }
 
+/* ---- who is known ------------------------------------------------------ */
+
+typedef struct roll {
+    int n;
+    size_t holds;
+} roll;
+
+static void call(void *arg, const hf_presence *client) {
+    roll *r = arg;
+    r->n++;
+    r->holds += client->holds;
+}
+
+static bool is_known_once(hf_client *client) {
+    roll r = {0};
+    hf_expect(HF_OK, hf_clients(client, call, &r, ERR));
+    return r.n == 1 && r.holds == 1;
+}
+
+/* Both stores keep its record, and either of them may be away. */
+static void a_client_of_two_stores_is_known_once(void **state) {
+    (void)state;
+    hf_client *client = open_at(hf_test_server_uri(first));
+    hf_lock *mine = job_of(client);
+    hf_expect(HF_OK, hf_lock_try(mine, ERR));
+    hf_test_eventually(is_known_once(client), HF_TEST_LONG);
+    hf_client *eyes[] = {hf_test_open(hf_test_server_uri(first), NULL),
+                         hf_test_open(second, NULL)};
+    for (int i = 0; i < 2; i++)
+        hf_test_eventually(is_known_once(eyes[i]), HF_TEST_LONG);
+    hf_test_server_kill(first);
+    hf_test_eventually(is_known_once(client), HF_TEST_LONG);
+}
+
 static const struct CMUnitTest tests[] = {
+    HF_TEST_IN(with_two_stores, a_client_of_two_stores_is_known_once, without),
     HF_TEST_IN(with_two_stores, it_lives_in_the_first_store, without),
     HF_TEST_IN(with_two_stores, a_waiter_is_woken_by_the_release, without),
     HF_TEST_IN(with_two_stores, a_hold_is_kept_for_longer_than_its_permission,

@@ -29,19 +29,42 @@ static int count(hf_backend *be, hf_claim *c, hf_count_op op, int64_t *value,
                     c->name);
 }
 
-/* Permissions wait meanwhile: a store that is silent must not cost one. */
+/* Permissions wait meanwhile: a store that is silent must not cost one.  Both
+ * are told, since either may be the one that others can read; one that heard it
+ * is enough. */
 static int announce(hf_backend *be, const char *doing, int lease_ms, hf_time by,
                     hf_error *err) {
     hf_escalate *w = hf__whole_of(be);
-    hf_backend *there;
-    int rc = HF_OK;
+    int best = hf__fail_plain(err, HF_EDOWN);
 
-    for (int i = HF_SIDES; i-- > 0;)
-        if ((there = atomic_load(&w->side[i].be)))
-            rc = there->ops->announce(
-                there, doing, lease_ms,
-                hf__sooner(by, hf__now() + w->permission / 12), err);
-    return rc;
+    for (int i = HF_SIDES; i-- > 0;) {
+        hf_backend *there = atomic_load(&w->side[i].be);
+        hf_time soon = hf__sooner(by, hf__now() + w->permission / 12);
+
+        if (there &&
+            there->ops->announce(there, doing, lease_ms, soon, err) == HF_OK)
+            best = HF_OK;
+    }
+    return best == HF_OK ? best : err->code;
+}
+
+/* Those of both, so that many are told twice, which is the core's affair.  One
+ * store that answers is enough. */
+static int clients(hf_backend *be, hf_record_fn *fn, void *arg, hf_time by,
+                   hf_error *err) {
+    hf_escalate *w = hf__whole_of(be);
+    int best = hf__fail_plain(err, HF_ECANNOT);
+
+    for (int i = HF_SIDES; i-- > 0;) {
+        hf_backend *there = atomic_load(&w->side[i].be);
+
+        if (!there || !there->ops->clients)
+            continue;
+        if (there->ops->clients(there, fn, arg, by, err) == HF_OK)
+            best = HF_OK;
+        by = hf__after_ms(be->host->timeout_ms);
+    }
+    return best == HF_OK ? best : err->code;
 }
 
 /* Tokens of the store as they are are not those of the name. */
@@ -184,6 +207,7 @@ static const hf_backend_ops ops = {
     .release = hf__escalate_release,
     .count = count,
     .announce = announce,
+    .clients = clients,
     .list = list,
     .examine = examine,
 };

@@ -43,6 +43,9 @@ int hf__look_read(const hf_etcd *e, const hf_line *line, hf_txned *t,
 
 int hf__etcd_look(hf_port *p, const hf_line *line, bool notes, hf_lineup *all,
                   hf_time by, hf_error *err);
+int hf__etcd_record(hf_port *p, const char *text, hf_time by, hf_error *err);
+int hf__etcd_records(hf_port *p, hf_record_text_fn *fn, void *arg, hf_time by,
+                     hf_error *err);
 int hf__etcd_names(hf_port *p, void (*fn)(void *arg, const hf_line *line),
                    void *arg, hf_time by, hf_error *err);
 

@@ -256,5 +256,12 @@ int hf__etcd_key_check(const hf_line *line, hf_error *err) {
                             "the name '%.100s' cannot be used on etcd: what "
                             "ends in %s belongs to the name before it",
                             line->name, taken[i]);
+    n = strlen(HF_KEY_CLIENTS);
+    if (strncmp(line->name, HF_KEY_CLIENTS, n) == 0 &&
+        (line->name[n] == '\0' || line->name[n] == '/'))
+        return hf__fail(err, HF_ENAME,
+                        "the name '%.100s' cannot be used on etcd: clients "
+                        "keep their records there",
+                        line->name);
     return HF_OK;
 }

@@ -8,6 +8,7 @@
  *     NAME/read/LEASE.N/beside      the READ beside the WRITE of that suffix
  *     NAME/permit/LEASE.N.PERMITS   PERMIT
  *     NAME/count  NAME/latch        the number of a semaphore, of a latch
+ *     hf-clients/CLIENT             what a client says of itself
  *
  * before which stands the prefix of the address.  LEASE is the lease's id in
  * hex; N tells the entries of one session apart, and is used again.  So what we
@@ -19,6 +20,8 @@
 #include "wire.h"
 
 enum { HF_PREFIX_MAX = 512, HF_KEY_SIZE = 1024 };
+
+#define HF_KEY_CLIENTS "hf-clients" /* no name of a lock */
 
 typedef struct hf_key {
     size_t n;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../../err.h"
+#include "../../world.h"
 #include "etcd.h"
 #include "value.h"
 
@@ -209,7 +210,10 @@ static void tell_number(telling *t, hf_ranged *r) {
     free(state);
 }
 
-static int tell_numbers(telling *t, hf_time by, hf_error *err) {
+/* Between them the caller takes its time, so each question has a deadline of its
+ * own. */
+static int tell_numbers(telling *t, hf_error *err) {
+    hf_time by = hf__after_ms(t->etcd->host->timeout_ms);
     hf_question q = {0};
     hf_txned txn;
     hf_ranged r;
@@ -228,7 +232,7 @@ static int tell_numbers(telling *t, hf_time by, hf_error *err) {
     return rc;
 }
 
-static int tell_kv(telling *t, const hf_kv *kv, hf_time by, hf_error *err) {
+static int tell_kv(telling *t, const hf_kv *kv, hf_error *err) {
     size_t skip = strlen(t->etcd->prefix);
     hf_bytes key = {kv->key.at + skip, kv->key.n - skip};
     hf_key_parts p;
@@ -240,7 +244,7 @@ static int tell_kv(telling *t, const hf_kv *kv, hf_time by, hf_error *err) {
         t->numbers[t->n].n = kv->key.n;
         memcpy(t->numbers[t->n].at, kv->key.at, kv->key.n);
         t->n++;
-        return t->n == NUMBERS ? tell_numbers(t, by, err) : HF_OK;
+        return t->n == NUMBERS ? tell_numbers(t, err) : HF_OK;
     }
     if (kv->lease == 0) /* nobody's entry: entries end with a session */
         return HF_OK;
@@ -269,7 +273,7 @@ static int tell_page(telling *t, hf_key *from, const hf_key *end, bool *more,
     if (rc == HF_OK && !hf__read_range(q.answer, &r))
         rc = hf__ask_nonsense(err);
     while (rc == HF_OK && hf__next_kv(&r, &kv))
-        rc = tell_kv(t, &kv, by, err);
+        rc = tell_kv(t, &kv, err);
     *more = rc == HF_OK && r.more && kv.key.n + 1 < HF_KEY_SIZE;
     if (*more) {
         memcpy(from->at, kv.key.at, kv.key.n);
@@ -297,10 +301,12 @@ int hf__etcd_names(hf_port *p, void (*fn)(void *arg, const hf_line *line),
         memcpy(from.at, t->etcd->prefix, from.n);
         hf__etcd_key_end(&end, &from);
     }
-    while (rc == HF_OK && more)
+    while (rc == HF_OK && more) {
         rc = tell_page(t, &from, &end, &more, by, err);
+        by = hf__after_ms(t->etcd->host->timeout_ms);
+    }
     if (rc == HF_OK)
-        rc = tell_numbers(t, by, err);
+        rc = tell_numbers(t, err);
     free(t);
     return rc;
 }

@@ -42,24 +42,37 @@ static char *write_rule(const char *prefix, const char *name) {
     return NULL;
 }
 
+static int tell(const hf_etcd *e, const char *name, const char *about,
+                hf_rule_fn *fn, void *arg, hf_error *err) {
+    char *text = write_rule(e->prefix, name);
+
+    if (!text)
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    fn(arg, &(hf_rule){"etcd", text, about});
+    free(text);
+    return HF_OK;
+}
+
+/* Records stand beside the names. */
 int hf__etcd_rights(hf_port *p, const char *prefix, hf_rule_fn *fn, void *arg,
                     hf_time by, hf_error *err) {
     hf_etcd *e = hf__etcd_of(p);
-    char *text;
+    int rc;
 
     (void)by;
     if (strlen(prefix) > HF_NAME_MAX)
         return hf__fail(err, HF_ENAME, "the prefix is too long");
-    text = write_rule(e->prefix, prefix);
-    if (!text)
-        return hf__fail_plain(err, HF_ENO_MEMORY);
-    fn(arg,
-       &(hf_rule){"etcd", text,
-                  "once, by root; before it `etcdctl role add holdfast`, and "
-                  "after it `etcdctl user add holdfast` and `etcdctl user "
-                  "grant-role holdfast holdfast`\n"
-                  "opens the keys that begin so, all kinds of locks of those "
-                  "names; leases and watches need no more\n"});
-    free(text);
-    return HF_OK;
+    rc = tell(e, prefix,
+              "once, by root; before it `etcdctl role add holdfast`, and "
+              "after it `etcdctl user add holdfast` and `etcdctl user "
+              "grant-role holdfast holdfast`\n"
+              "opens the keys that begin so, all kinds of locks of those "
+              "names; leases and watches need no more\n",
+              fn, arg, err);
+    if (rc != HF_OK || !*prefix)
+        return rc;
+    return tell(e, HF_KEY_CLIENTS "/",
+                "lets clients see who else is there, and what they wait for; "
+                "locks work without it\n",
+                fn, arg, err);
 }

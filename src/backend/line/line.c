@@ -121,16 +121,74 @@ const char *hf__lines_where(const hf_backend *be) {
     return port->ops->where(port);
 }
 
-/* Every entry says whose it is. */
+/* ---- records ----------------------------------------------------------- */
+
+/* A note, and on the lines behind it what the client does.  Entries say whose
+ * they are: a client that has nothing else to say needs no record. */
 int hf__lines_announce(hf_backend *be, const char *doing, int lease_ms,
                        hf_time by, hf_error *err) {
-    (void)be;
-    (void)doing;
-    (void)lease_ms;
-    (void)by;
-    (void)err;
-    return HF_OK;
+    hf_port *port = hf__line_store(be)->port;
+    char note[HF_NOTE_SIZE], *text;
+    size_t n, m = strlen(doing);
+    int rc;
+
+    if (m == 0 || !port->ops->record)
+        return HF_OK;
+    hf__note_present(note, lease_ms, &be->host->identity);
+    n = strlen(note);
+    text = malloc(n + m + 2);
+    if (!text)
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    memcpy(text, note, n);
+    text[n] = '\n';
+    memcpy(text + n + 1, doing, m + 1);
+    rc = port->ops->record(port, text, by, err);
+    free(text);
+    return rc;
 }
+
+typedef struct telling {
+    hf_record_fn *fn;
+    void *arg;
+    bool no_memory;
+} telling;
+
+/* What is no note with something behind it is not by us. */
+static void tell(void *arg, const char *client, const char *text,
+                 size_t length) {
+    telling *t = arg;
+    hf_note note;
+    char *copy, *doing;
+
+    if (strlen(client) + 1 != sizeof note.who.client || length == 0 ||
+        memchr(text, '\0', length))
+        return;
+    copy = strndup(text, length);
+    t->no_memory |= !copy;
+    doing = copy ? strchr(copy, '\n') : NULL;
+    if (doing) {
+        *doing++ = '\0';
+        if (hf__note_read(&note, copy)) {
+            memcpy(note.who.client, client, sizeof note.who.client);
+            t->fn(t->arg, &note.who, doing);
+        }
+    }
+    free(copy);
+}
+
+int hf__lines_clients(hf_backend *be, hf_record_fn *fn, void *arg, hf_time by,
+                      hf_error *err) {
+    hf_port *port = hf__line_store(be)->port;
+    telling t = {.fn = fn, .arg = arg};
+    int rc;
+
+    if (!port->ops->records)
+        return hf__fail_plain(err, HF_ECANNOT);
+    rc = port->ops->records(port, tell, &t, by, err);
+    return rc == HF_OK && t.no_memory ? hf__fail_plain(err, HF_ENO_MEMORY) : rc;
+}
+
+/* ---- the store itself -------------------------------------------------- */
 
 int hf__lines_examine(hf_backend *be, hf_fact_fn *fn, void *arg, hf_time by,
                       hf_error *err) {

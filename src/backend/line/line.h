@@ -31,6 +31,8 @@ int hf__lines_count(hf_backend *be, hf_claim *c, hf_count_op op, int64_t *value,
                     hf_time by, hf_error *err);
 int hf__lines_announce(hf_backend *be, const char *doing, int lease_ms,
                        hf_time by, hf_error *err);
+int hf__lines_clients(hf_backend *be, hf_record_fn *fn, void *arg, hf_time by,
+                      hf_error *err);
 int hf__lines_list(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,
                    hf_time by, hf_error *err);
 int hf__lines_examine(hf_backend *be, hf_fact_fn *fn, void *arg, hf_time by,
@@ -64,6 +66,7 @@ int hf__lines_rights(hf_backend *be, const char *prefix, hf_rule_fn *fn,
                                   .release = hf__lines_release,                \
                                   .count = hf__lines_count,                    \
                                   .announce = hf__lines_announce,              \
+                                  .clients = hf__lines_clients,                \
                                   .list = hf__lines_list,                      \
                                   .examine = hf__lines_examine,                \
                                   .rights = hf__lines_rights};                 \

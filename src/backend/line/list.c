@@ -4,6 +4,7 @@
  *
  * Who holds is written nowhere: it follows from the order, by the same rule
  * that everybody goes by. */
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,26 +126,53 @@ static int show_line(const listing *l, const hf_line *line) {
     return rc;
 }
 
-/* Lines are gathered before they are looked at. */
-typedef struct names {
-    hf_line *all;
-    size_t n;
-    bool no_memory;
-} names;
+/* Lines are looked at as they are found, each with a deadline of its own; which
+ * have been is remembered, because a port may find one twice. */
+typedef struct walk {
+    const listing *l;
+    void *seen; /* a tree of lines */
+    int rc;
+} walk;
 
-static void gather(void *arg, const hf_line *line) {
-    names *n = arg;
-    char *name = strdup(line->name);
-    hf_line *wide = realloc(n->all, (n->n + 1) * sizeof *wide);
+static int by_line(const void *a, const void *b) {
+    const hf_line *x = a, *y = b;
 
-    if (wide)
-        n->all = wide;
-    if (!name || !wide) {
-        n->no_memory = true;
-        free(name);
+    return x->kind != y->kind ? (int)x->kind - (int)y->kind :
+                                strcmp(x->name, y->name);
+}
+
+static hf_line *copy_line(const hf_line *line) {
+    size_t n = strlen(line->name) + 1;
+    hf_line *copy = malloc(sizeof *copy + n);
+
+    if (copy) {
+        copy->kind = line->kind;
+        copy->name = memcpy(copy + 1, line->name, n);
+    }
+    return copy;
+}
+
+static void visit(void *arg, const hf_line *line) {
+    walk *w = arg;
+    listing l = *w->l;
+    hf_line *copy = NULL;
+
+    if (w->rc != HF_OK || tfind(line, &w->seen, by_line))
+        return;
+    copy = copy_line(line);
+    if (!copy || !tsearch(copy, &w->seen, by_line)) {
+        free(copy);
+        w->rc = hf__fail_plain(l.err, HF_ENO_MEMORY);
         return;
     }
-    n->all[n->n++] = (hf_line){.kind = line->kind, .name = name};
+    l.by = hf__after_ms(l.store->base.host->timeout_ms);
+    w->rc = show_line(&l, copy);
+}
+
+/* Of what is found: the first error, its own or theirs. */
+static int end_walk(walk *w, int rc) {
+    tdestroy(w->seen, free);
+    return w->rc != HF_OK ? w->rc : rc;
 }
 
 /* Every kind of line that the name may be. */
@@ -162,37 +190,32 @@ static int show_kinds(const listing *l, const char *name) {
     return rc;
 }
 
-static int show_gathered(const listing *l, names *n, int rc) {
-    if (rc == HF_OK && n->no_memory)
-        rc = hf__fail_plain(l->err, HF_ENO_MEMORY);
-    for (size_t i = 0; rc == HF_OK && i < n->n; i++)
-        rc = show_line(l, &n->all[i]);
-    for (size_t i = 0; i < n->n; i++)
-        free((char *)n->all[i].name);
-    free(n->all);
-    return rc;
-}
-
 static int show_all(const listing *l) {
     hf_port *port = l->store->port;
-    names n = {0};
-    int rc = port->ops->names(port, gather, &n, l->by, l->err);
+    hf_error unheard;
+    walk w = {.l = l};
+    int rc = port->ops->names(port, visit, &w, l->by, &unheard);
 
-    return show_gathered(l, &n, rc);
+    if (w.rc == HF_OK && rc != HF_OK)
+        *l->err = unheard;
+    return end_walk(&w, rc);
 }
 
 static int show_name(const listing *l, const char *name) {
     hf_port *port = l->store->port;
     hf_line line = {.kind = HF_LOCK, .name = name};
-    names n = {0};
+    hf_error unheard;
+    walk w = {.l = l};
     int rc;
 
     if (!port->ops->lines_of)
         return show_kinds(l, name);
     if (port->ops->check_name(port, &line, l->err) != HF_OK)
         return HF_OK;
-    rc = port->ops->lines_of(port, name, gather, &n, l->by, l->err);
-    return show_gathered(l, &n, rc);
+    rc = port->ops->lines_of(port, name, visit, &w, l->by, &unheard);
+    if (w.rc == HF_OK && rc != HF_OK)
+        *l->err = unheard;
+    return end_walk(&w, rc);
 }
 
 int hf__lines_list(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,

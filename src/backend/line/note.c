@@ -57,6 +57,10 @@ void hf__note_released(char *buf, int lasts_ms, const hf_identity *who) {
     write_note(buf, "released", lasts_ms, who);
 }
 
+void hf__note_present(char *buf, int lasts_ms, const hf_identity *who) {
+    write_note(buf, "client", lasts_ms, who);
+}
+
 /* Of a character that is not the end of a text. */
 static int hex(char c) {
     const char *digits = "0123456789ABCDEF", *at = strchr(digits, c);

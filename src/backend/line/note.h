@@ -27,6 +27,9 @@ void hf__note_write(char *buf, const hf_claim *c, int lasts_ms,
  * long. */
 void hf__note_released(char *buf, int lasts_ms, const hf_identity *who);
 
+/* Of a client as a whole: the first line of its record. */
+void hf__note_present(char *buf, int lasts_ms, const hf_identity *who);
+
 /* false: it is none. */
 bool hf__note_read(hf_note *ret, const char *text);
 

@@ -117,6 +117,13 @@ typedef struct hf_number_state {
     hf_answered answers[HF_ANSWERS];
 } hf_number_state;
 
+/* ---- records ----------------------------------------------------------- */
+
+/* What a client, by its number, says of itself.  Lent for the call; no NUL
+ * need be behind it. */
+typedef void hf_record_text_fn(void *arg, const char *client, const char *text,
+                               size_t length);
+
 /* ---- the port ---------------------------------------------------------- */
 
 /* What the port calls; from its own threads, with none of its locks held. */
@@ -229,7 +236,9 @@ typedef struct hf_port_ops {
     int (*write)(hf_port *p, const hf_line *line, const hf_number_state *state,
                  hf_time by, hf_error *err);
 
-    /* Tells of every line there is, before it returns. */
+    /* Tells of every line there is, before it returns, as it finds them: `fn`
+     * may ask the port something.  `by` as of `records`.  A line may be told
+     * of twice. */
     int (*names)(hf_port *p, void (*fn)(void *arg, const hf_line *line),
                  void *arg, hf_time by, hf_error *err);
 
@@ -238,6 +247,16 @@ typedef struct hf_port_ops {
     int (*lines_of)(hf_port *p, const char *name,
                     void (*fn)(void *arg, const hf_line *line), void *arg,
                     hf_time by, hf_error *err);
+
+    /* Keeps what this client says of itself, in place of what it said before,
+     * while the session lives.  At most a note and HF_DOING_MAX bytes.  NULL: the port
+     * keeps no records. */
+    int (*record)(hf_port *p, const char *text, hf_time by, hf_error *err);
+
+    /* Tells of everybody's, in pages; `by` is for the first, and the others
+     * have host->timeout_ms each. */
+    int (*records)(hf_port *p, hf_record_text_fn *fn, void *arg, hf_time by,
+                   hf_error *err);
 
     int (*examine)(hf_port *p, hf_fact_fn *fn, void *arg, hf_time by,
                    hf_error *err);

@@ -13,7 +13,8 @@
 enum { DIGITS = 10 };
 
 const char hf__zk_leases[] = "leases", hf__zk_locks[] = "locks",
-           hf__zk_count[] = "count", hf__zk_answers[] = "count-answers";
+           hf__zk_count[] = "count", hf__zk_answers[] = "count-answers",
+           hf__zk_clients[] = "hf-clients";
 static const char until[] = "hf-until-";
 
 /* The tags that peers look for right before the digits.  Curator cuts at the
@@ -305,6 +306,8 @@ static int check_segment(const char *name, const char *segment, bool first,
         why = "ZooKeeper's paths have no parts '.' and '..'";
     else if (first && top && strcmp(segment, "zookeeper") == 0)
         why = "/zookeeper is the server's own";
+    else if (first && strcmp(segment, hf__zk_clients) == 0)
+        why = "clients keep their records there";
     else if (!first && (hf__layout_is_part(segment) || is_entry(segment)))
         why = "it would be taken for a part of the line above it";
     if (why)

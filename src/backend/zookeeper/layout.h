@@ -82,4 +82,7 @@ extern const char hf__zk_leases[], hf__zk_locks[], hf__zk_count[],
     hf__zk_answers[];
 bool hf__layout_is_part(const char *child);
 
+/* The child of the chroot in which clients keep their records. */
+extern const char hf__zk_clients[];
+
 #endif

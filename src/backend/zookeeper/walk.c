@@ -2,7 +2,8 @@
  *
  * walk.c - every line below the chroot.
  *
- * Node by node, a batch of them in each round.  What a child is called tells
+ * Node by node, a batch of them in each round, which has a deadline of its own.
+ * What a child is called tells
  * whether it belongs to a line or is a part of other names. */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "zookeeper.h"
 
 enum {
-    BATCH = 64,
+    BATCH = 256,
     KEPT_MS = 3600 * 1000 /* answers outlive their number for so long */
 };
 
@@ -20,7 +21,7 @@ typedef struct walk {
     hf_zookeeper *p;
     void (*fn)(void *arg, const hf_line *line);
     void *arg;
-    hf_time by;
+    hf_time by; /* of this round */
     hf_error *err;
     bool one;     /* nothing below it is of interest */
     char **names; /* still to be looked at, from `first` on */
@@ -141,6 +142,7 @@ static int look_at_number(walk *w, const char *name, const found *f) {
 
     hf__zookeeper_base(w->p, &line, path);
     hf__zookeeper_join(path, path, hf__zk_answers);
+    w->by = hf__after_ms(w->p->host->host->timeout_ms);
     do
         rc = ask_answers(w, path, &r);
     while (hf__zookeeper_again(rc, w->by));
@@ -234,6 +236,7 @@ static int go(walk *w, const char *from) {
 
         rc = look_at_some(w, n);
         w->first += n;
+        w->by = hf__after_ms(w->p->host->host->timeout_ms);
     }
     for (size_t i = 0; i < w->n; i++)
         free(w->names[i]);

@@ -19,6 +19,8 @@ typedef struct hf_zookeeper {
     const struct ACL_vector *acl;
     bool guarded;              /* the access list is not the world's */
     atomic_bool no_containers; /* the server is too old for them */
+    _Atomic uint64_t
+        recorded; /* the generation that made our record; 0: none */
     hf_watches watches;
     char chroot[HF_CHROOT_MAX + 1]; /* "" or "/a/b" */
     char *where;
@@ -106,6 +108,10 @@ int hf__zookeeper_watch(hf_port *port, const hf_line *line, const char *key,
 void hf__zookeeper_unwatch(hf_port *port, uint64_t watch);
 void hf__zookeeper_fired(void *arg, uint64_t watch, bool gone);
 void hf__zookeeper_replaced(void *arg, uint64_t handle);
+int hf__zookeeper_record(hf_port *port, const char *text, hf_time by,
+                         hf_error *err);
+int hf__zookeeper_records(hf_port *port, hf_record_text_fn *fn, void *arg,
+                          hf_time by, hf_error *err);
 int hf__zookeeper_names(hf_port *port,
                         void (*fn)(void *arg, const hf_line *line), void *arg,
                         hf_time by, hf_error *err);

@@ -5,6 +5,7 @@
 #include "top.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,7 +232,7 @@ static void print_all(top *t) {
 static int batch(top *t, int iterations) {
     for (int i = 0; iterations == 0 || i < iterations; i++) {
         if (i > 0) {
-            usleep((useconds_t)t->delay_ms * 1000);
+            poll(NULL, 0, t->delay_ms);
             putchar('\n');
         }
         top_look(t);

@@ -31,7 +31,8 @@ void top_look(top *t);
 /* The table again, for another page, filter or order. */
 void top_fill(top *t);
 
-/* The two lines above every page.  `width`: of the screen. */
+/* The lines above every page: what there is, and how the store is.  Of
+ * strangers: to be made harmless. */
 void top_head(const top *t, char *buf, size_t size);
 void top_store(const top *t, char *buf, size_t size);
 

@@ -40,7 +40,7 @@ typedef struct screen {
     size_t chosen; /* row of the table, and */
     size_t first;  /* the one at the top    */
     char chosen_name[HF_NAME_MAX + 1];
-    char *detail; /* shown instead of the page; "" for none */
+    char *detail; /* shown instead of the page; NULL: none */
     size_t detail_first;
     char detail_name[HF_NAME_MAX + 1];
     bool helps;
@@ -52,6 +52,7 @@ typedef struct screen {
 /* ---- the terminal ------------------------------------------------------ */
 
 static struct termios before;
+static bool coloured;
 static char leave_text[64]; /* what makes the terminal show the old screen */
 
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
@@ -89,11 +90,9 @@ static void begin_drawing(void) {
     nodelay(stdscr, TRUE);
     curs_set(0);
     set_escdelay(25);
-    if (has_colors() && *text_paint(stdout, RED)) {
-        start_color();
-        use_default_colors();
-        init_pair(ALARM, COLOR_RED, -1);
-    }
+    coloured = has_colors() && *text_paint(stdout, RED) &&
+               start_color() == OK && use_default_colors() == OK &&
+               init_pair(ALARM, COLOR_RED, -1) == OK;
 }
 
 static bool enter(screen *s) {
@@ -151,7 +150,7 @@ static void draw_dirty(int y, attr_t how, const char *text) {
 }
 
 static attr_t alarming(void) {
-    return A_BOLD | (has_colors() ? (attr_t)COLOR_PAIR(ALARM) : 0);
+    return A_BOLD | (coloured ? (attr_t)COLOR_PAIR(ALARM) : 0);
 }
 
 static void draw_choice(const screen *s) {
@@ -440,9 +439,16 @@ static void toggle_pause(screen *s) {
         look(s);
 }
 
+static size_t lines_in(const char *text) {
+    size_t n = 0;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
 static void press_in_detail(screen *s, int key) {
     if (key == KEY_DOWN || key == 'j')
-        s->detail_first++;
+        s->detail_first += s->detail_first + 1 < lines_in(s->detail);
     else if ((key == KEY_UP || key == 'k') && s->detail_first > 0)
         s->detail_first--;
     else if (key == 'K')

@@ -95,10 +95,19 @@ static void begin_drawing(void) {
                init_pair(ALARM, COLOR_RED, -1) == OK;
 }
 
+/* newterm would keep some memory of one that it does not know. */
+static bool is_known(void) {
+    int found = 0;
+    if (setupterm(NULL, STDOUT_FILENO, &found) != OK)
+        return false;
+    del_curterm(cur_term);
+    return true;
+}
+
 static bool enter(screen *s) {
     setlocale(LC_CTYPE, "");
     tcgetattr(STDIN_FILENO, &before);
-    if (!signals_take(&s->signals))
+    if (!is_known() || !signals_take(&s->signals))
         return false;
     s->terminal = newterm(NULL, stdout, stdin);
     if (!s->terminal)

@@ -19,6 +19,12 @@ if(TARGET holdfast_command)
     install(TARGETS holdfast_command
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
+if(TARGET holdfast_console)
+    install(TARGETS holdfast_console
+        RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/holdfast)
+    install(FILES console/holdfast-serve.service
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/systemd/system)
+endif()
 install(FILES cli/completion.bash RENAME holdfast
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES cli/completion.zsh RENAME _holdfast

@@ -56,7 +56,7 @@ bool lend_begin(request *r, bool hold) {
         return false;
     }
     r->post =
-        lookout_add(r->console->lookout, request_fd(r), client_gone, r->claim);
+        hangup_add(r->console->hangup, request_fd(r), client_gone, r->claim);
     return true;
 }
 
@@ -66,7 +66,7 @@ bool lend_take(request *r) {
     hf_error err = {0};
     int result =
         c->gone ? HF_ECANCELLED : hf_lock_acquire(c->lock, c->wait_ms, &err);
-    lookout_remove(r->console->lookout, r->post);
+    hangup_remove(r->console->hangup, r->post);
     r->post = NULL;
     if (result == HF_OK && c->gone)
         result = HF_ECANCELLED; /* in vain: it is given back with the claim */

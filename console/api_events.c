@@ -127,7 +127,7 @@ static void stream_events(request *r, uint64_t from, bool asked) {
     }
     if (stream_begin(r, "text/event-stream", fill, l, free))
         r->post =
-            lookout_add(r->console->lookout, request_fd(r), gone, r->stream);
+            hangup_add(r->console->hangup, request_fd(r), gone, r->stream);
 }
 
 void api_events(request *r) {

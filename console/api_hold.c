@@ -76,8 +76,8 @@ static void take(void *arg) {
         want_answers(r);
         if (stream_begin(r, "application/x-ndjson", fill, c, NULL)) {
             hf_lock_on_state(c->lock, changed, c);
-            r->post = lookout_add(r->console->lookout, request_fd(r),
-                                  client_gone, r->stream);
+            r->post = hangup_add(r->console->hangup, request_fd(r), client_gone,
+                                 r->stream);
         }
     }
     request_back(r);

@@ -8,7 +8,7 @@
 
 #include "../cli/serve_options.h"
 #include "crew.h"
-#include "lookout.h"
+#include "hangup.h"
 #include "watch.h"
 
 enum {
@@ -31,7 +31,7 @@ typedef struct console {
     const serve_options *options;
     hf_client *client;
     watch *watch;
-    lookout *lookout;
+    hangup *hangup;
     crew *waits, *tasks;
     struct claims *claims;
     struct streams *streams;

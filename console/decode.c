@@ -100,10 +100,21 @@ const char *target_value(const target *t, const char *key) {
     return NULL;
 }
 
+/* How long the host is at the beginning of the text; 0: there is none. */
+static size_t host_length(const char *text) {
+    static const char name[] = "abcdefghijklmnopqrstuvwxyz"
+                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+    size_t n;
+    if (*text != '[')
+        return strspn(text, name);
+    n = 1 + strspn(text + 1, "0123456789abcdefABCDEF:.");
+    return text[n] == ']' ? n + 1 : 0;
+}
+
 bool decode_host(const char *header, char *name, size_t size) {
-    size_t n = *header == '[' ? strcspn(header, "]") + 1 : strcspn(header, ":");
+    size_t n = host_length(header);
     const char *port = header + n;
-    if (n == 0 || n > strlen(header) || n >= size)
+    if (n == 0 || n >= size)
         return false;
     if (*port == ':')
         port += 1 + strspn(port + 1, "0123456789");

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * metrics.c - the store in numbers, as Prometheus reads them.
+ * metrics.c - the store in numbers, as Prometheus reads them: holdfast_store_
+ * is everybody's, holdfast_console_ this server's, and the rest what its own
+ * client counts, as that of any program (hf_stats_text).
  *
  * Names of locks are labels, and labels are what a monitoring system dies of:
  * so the first so many have their own, and the rest is "other". */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../cli/text.h"
@@ -70,9 +73,9 @@ static void put_lines(FILE *out, const view_picture *p, const char *metric,
 }
 
 static void put_store(FILE *out, const view_picture *p) {
-    head(out, "holdfast_store_up", "gauge",
+    head(out, "holdfast_store_seen", "gauge",
          "Whether the last look at the store succeeded.");
-    fprintf(out, "holdfast_store_up %d\n", p->stale ? 0 : 1);
+    fprintf(out, "holdfast_store_seen %d\n", p->stale ? 0 : 1);
     head(out, "holdfast_store_look_seconds", "gauge",
          "How long the last look at the whole store took.");
     fprintf(out, "holdfast_store_look_seconds %.6f\n", (double)p->rtt_us / 1e6);
@@ -80,13 +83,13 @@ static void put_store(FILE *out, const view_picture *p) {
     fprintf(out, "holdfast_store_lines %zu\n", p->n_lines);
     head(out, "holdfast_store_clients", "gauge", "Clients that are known.");
     fprintf(out, "holdfast_store_clients %zu\n", p->n_clients);
-    head(out, "holdfast_deadlocks", "gauge",
+    head(out, "holdfast_store_deadlocks", "gauge",
          "Circles of clients that wait for each other.");
-    fprintf(out, "holdfast_deadlocks %zu\n", p->n_circles);
-    head(out, "holdfast_lock_held", "gauge", "How many hold it.");
-    put_lines(out, p, "holdfast_lock_held", holders_of);
-    head(out, "holdfast_lock_waiters", "gauge", "How many wait for it.");
-    put_lines(out, p, "holdfast_lock_waiters", waiters_of);
+    fprintf(out, "holdfast_store_deadlocks %zu\n", p->n_circles);
+    head(out, "holdfast_store_held", "gauge", "How many hold it.");
+    put_lines(out, p, "holdfast_store_held", holders_of);
+    head(out, "holdfast_store_waiters", "gauge", "How many wait for it.");
+    put_lines(out, p, "holdfast_store_waiters", waiters_of);
 }
 
 static void put_events(FILE *out, watch *w) {
@@ -100,8 +103,6 @@ static void put_events(FILE *out, watch *w) {
 }
 
 static void put_console(FILE *out, console *c) {
-    head(out, "holdfast_build_info", "gauge", "The version, as a label.");
-    fprintf(out, "holdfast_build_info{version=\"%s\"} 1\n", hf_version());
     head(out, "holdfast_console_claims", "gauge",
          "Locks that clients have taken here, or wait for.");
     fprintf(out, "holdfast_console_claims %zu\n", claims_count(c->claims));
@@ -114,11 +115,31 @@ static void put_console(FILE *out, console *c) {
                 i, atomic_load(&c->answered[i]));
 }
 
+/* It may grow between two askings. */
+static void put_client(FILE *out, hf_client *client) {
+    size_t size = 16384, n = 0;
+    char *text = NULL;
+    for (;;) {
+        char *more = realloc(text, size);
+        if (!more)
+            break;
+        text = more;
+        n = hf_stats_text(client, text, size);
+        if (n < size)
+            break;
+        size = n + 4096;
+    }
+    if (text && n < size)
+        fputs(text, out);
+    free(text);
+}
+
 void api_metrics(request *r) {
     picture *p = watch_picture(r->console->watch);
     FILE *out = request_out(r, 200, "text/plain; version=0.0.4; charset=utf-8");
     put_store(out, &p->seen);
     put_events(out, r->console->watch);
     put_console(out, r->console);
+    put_client(out, r->console->client);
     watch_return(r->console->watch, p);
 }

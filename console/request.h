@@ -62,7 +62,7 @@ struct request {
 
     struct claim *claim;   /* that it asked for                            */
     struct stream *stream; /* the answer is one                            */
-    lookout_post *post;
+    hangup_post *post;
 };
 
 /* NULL: no memory. */

@@ -148,7 +148,7 @@ static int make_parts(console *c, const serve_options *o) {
     c->audit = audit_open(o->audit_log);
     if (!c->audit)
         return EXIT_CONFIG;
-    if (lookout_new(&c->lookout, &err) != HF_OK ||
+    if (hangup_new(&c->hangup, &err) != HF_OK ||
         watch_new(&c->watch, c->client, after_look, c, &err) != HF_OK)
         return status_fail(&err);
     return 0;
@@ -156,7 +156,7 @@ static int make_parts(console *c, const serve_options *o) {
 
 static void free_parts(console *c) {
     watch_free(c->watch);
-    lookout_free(c->lookout);
+    hangup_free(c->hangup);
     crew_free(c->waits);
     crew_free(c->tasks);
     claims_free(c->claims);

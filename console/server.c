@@ -127,7 +127,7 @@ static void completed(void *cls, struct MHD_Connection *connection, void **req,
     if (!r)
         return;
     *req = NULL;
-    lookout_remove(r->console->lookout, r->post);
+    hangup_remove(r->console->hangup, r->post);
     if (r->stream)
         stream_free(r->stream);
     if (r->claim) {

@@ -253,7 +253,7 @@ NAMES
     ask /healthz
     is 200
     ask /metrics
-    contains "$output" 'holdfast_store_up 0'
+    contains "$output" 'holdfast_store_seen 0'
     kill -CONT "$REDIS_PID"
     is_ready() {
         ask /readyz && is 200
@@ -271,8 +271,9 @@ NAMES
     await sees 'quote%22back%5Cslash' held
     ask /metrics
     is 200
-    contains "$output" 'holdfast_lock_held{lock="quote\"back\\slash"} 1'
-    contains "$output" 'holdfast_store_up 1'
+    contains "$output" 'holdfast_store_held{lock="quote\"back\\slash"} 1'
+    contains "$output" 'holdfast_store_seen 1'
+    contains "$output" 'holdfast_lock_acquisitions_total{' # its own client's
     promtool check metrics <"$DIR/answer"
     python3 - "$URL" <<'PY'
 import sys, urllib.request
@@ -282,7 +283,7 @@ for i in range(205):
         {"X-Holdfast": "1"}))
 PY
     has_other() {
-        ask /metrics && contains "$output" 'holdfast_lock_held{lock="other"} 6'
+        ask /metrics && contains "$output" 'holdfast_store_held{lock="other"} 6'
     }
     await has_other
     promtool check metrics <"$DIR/answer"

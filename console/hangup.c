@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * lookout.c - who has hung up.
+ * hangup.c - who has hung up.
  *
  * A client that closes only its sending side counts as gone, too: over HTTP
  * nobody does that who still wants an answer. */
-#include "lookout.h"
+#include "hangup.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -15,30 +15,30 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-struct lookout_post {
-    lookout_post *next, **self;
+struct hangup_post {
+    hangup_post *next, **self;
     int fd;
-    lookout_fn *gone;
+    hangup_fn *gone;
     void *arg;
 };
 
-struct lookout {
-    pthread_mutex_t mu;  /* held while a `gone` runs */
-    lookout_post *posts; /* mu */
+struct hangup {
+    pthread_mutex_t mu; /* held while a `gone` runs */
+    hangup_post *posts; /* mu */
     int epoll, end;
     pthread_t thread;
 };
 
 /* The event was taken before mu was: its post may have been removed. */
-static lookout_post *still_there(lookout *l, const void *post) {
-    for (lookout_post *p = l->posts; p; p = p->next)
+static hangup_post *still_there(hangup *l, const void *post) {
+    for (hangup_post *p = l->posts; p; p = p->next)
         if (p == post)
             return p;
     return NULL;
 }
 
-static void tell(lookout *l, const void *post) {
-    lookout_post *p;
+static void tell(hangup *l, const void *post) {
+    hangup_post *p;
     pthread_mutex_lock(&l->mu);
     p = still_there(l, post);
     if (p)
@@ -47,7 +47,7 @@ static void tell(lookout *l, const void *post) {
 }
 
 static void *look(void *arg) {
-    lookout *l = arg;
+    hangup *l = arg;
     for (;;) {
         struct epoll_event events[16];
         int n = epoll_wait(l->epoll, events, 16, -1);
@@ -59,7 +59,7 @@ static void *look(void *arg) {
     }
 }
 
-static int fail(lookout *l, hf_error *err) {
+static int fail(hangup *l, hf_error *err) {
     err->code = HF_ESYSTEM;
     snprintf(err->text, sizeof(err->text), "cannot watch connections: %s",
              strerror(errno));
@@ -71,9 +71,9 @@ static int fail(lookout *l, hf_error *err) {
     return err->code;
 }
 
-int lookout_new(lookout **ret, hf_error *err) {
+int hangup_new(hangup **ret, hf_error *err) {
     struct epoll_event end = {.events = EPOLLIN};
-    lookout *l = calloc(1, sizeof(*l));
+    hangup *l = calloc(1, sizeof(*l));
     if (!l)
         return fail(l, err);
     l->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -89,7 +89,7 @@ int lookout_new(lookout **ret, hf_error *err) {
     return HF_OK;
 }
 
-void lookout_free(lookout *l) {
+void hangup_free(hangup *l) {
     if (!l)
         return;
     if (eventfd_write(l->end, 1) == 0)
@@ -100,7 +100,7 @@ void lookout_free(lookout *l) {
     free(l);
 }
 
-static void link_post(lookout *l, lookout_post *p) {
+static void link_post(hangup *l, hangup_post *p) {
     p->next = l->posts;
     p->self = &l->posts;
     if (p->next)
@@ -108,15 +108,15 @@ static void link_post(lookout *l, lookout_post *p) {
     l->posts = p;
 }
 
-static void unlink_post(lookout_post *p) {
+static void unlink_post(hangup_post *p) {
     *p->self = p->next;
     if (p->next)
         p->next->self = p->self;
 }
 
-lookout_post *lookout_add(lookout *l, int fd, lookout_fn *gone, void *arg) {
+hangup_post *hangup_add(hangup *l, int fd, hangup_fn *gone, void *arg) {
     struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT};
-    lookout_post *p = calloc(1, sizeof(*p));
+    hangup_post *p = calloc(1, sizeof(*p));
     bool added;
     if (!p)
         return NULL;
@@ -135,7 +135,7 @@ lookout_post *lookout_add(lookout *l, int fd, lookout_fn *gone, void *arg) {
     return added ? p : NULL;
 }
 
-void lookout_remove(lookout *l, lookout_post *p) {
+void hangup_remove(hangup *l, hangup_post *p) {
     if (!p)
         return;
     pthread_mutex_lock(&l->mu);

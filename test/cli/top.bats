@@ -188,6 +188,48 @@ can_draw() {
     leave
 }
 
+# crosses FIRST SECOND: a program that holds the first, and wants the second
+# when somebody holds that.
+crosses() {
+    start python3 -c '
+import ctypes, os, sys, time
+library, first, second = sys.argv[1:]
+hf = ctypes.CDLL(library)
+err = ctypes.create_string_buffer(4096)
+client = ctypes.c_void_p()
+assert hf.hf_open(ctypes.byref(client), None, None, err) == 0
+def lock(name):
+    handle = ctypes.c_void_p()
+    assert hf.hf_lock_new(ctypes.byref(handle), client, name.encode(), None, err) == 0
+    return handle
+one, other = lock(first), lock(second)
+assert hf.hf_lock_acquire(one, -1, err) == 0
+open(first + ".is-held", "w")
+while not os.path.exists(second + ".is-held"):
+    time.sleep(0.02)
+hf.hf_lock_acquire(other, -1, err)' \
+        "$(dirname "$HOLDFAST")/lib/libholdfast.so" "$1" "$2"
+}
+
+@test "top: those who wait for each other are told by a word" {
+    can_draw
+    if nm -D "$(dirname "$HOLDFAST")/lib/libholdfast.so" | grep -Eq "__(asan|tsan)_init"; then
+        skip "python cannot load a library with a sanitizer"
+    fi
+    crosses apples pears
+    crosses pears apples
+    top_on_screen
+    await shows "DEADLOCKS 1"
+    await row '^. apples +held, DEADLOCK '
+    keys 3
+    await row '^. .*@.* +DEADLOCK +apples +pears '
+    await row '^. .*@.* +DEADLOCK +pears +apples '
+    kill -KILL "$PID"
+    await hides "DEADLOCK"
+    keys 1
+    leave
+}
+
 @test "top: the old screen comes back, also when it is interrupted" {
     can_draw
     shell

@@ -30,7 +30,7 @@
 
 enum {
     REPEATS = 5,
-    THREADS = 32,
+    THREADS = 16,
     HOLDS = 10, /* of the client whose presence is measured */
     SECONDS = 20,
     A_WHILE_MS = 1500,
@@ -299,11 +299,13 @@ static void presence(const char *address) {
 /* ---- stores ------------------------------------------------------------ */
 
 static void measure(const char *address) {
+    hf_options patient = HF_OPTIONS_INIT;
     hf_client *client;
     hf_lock **locks;
     hf_error err;
 
-    must(hf_open(&client, address, NULL, &err), address, &err);
+    patient.timeout_ms = 60000;
+    must(hf_open(&client, address, &patient, &err), address, &err);
     printf("%s: %d names, of which %d are held (medians of %d)\n",
            hf_store(client), names, held, REPEATS);
     fflush(stdout);

@@ -16,6 +16,8 @@
 #                etcd, mariadb), tables (postgres, mariadb)
 #   guard        needs no client, and knows none
 #   claim        knows only the public headers
+#   presence, records, deadlock   texts and graphs, pure: each knows the one
+#                before it, and no clock, store or thread
 #   proof        judges by the public header alone; what makes histories, in
 #                folders of its own, may use everything, and nobody uses it
 #
@@ -41,6 +43,17 @@ console/*                deny   *
 src/claim.*              allow  include/*
 src/claim.*              allow  src/claim.h
 src/claim.*              deny   *
+src/presence.*           allow  include/*
+src/presence.*           allow  src/presence.h
+src/presence.*           allow  src/claim.h
+src/presence.*           allow  src/client.h
+src/presence.*           deny   *
+src/records.*            allow  src/records.h
+src/records.*            allow  src/presence.h
+src/records.*            deny   *
+src/deadlock.*           allow  src/deadlock.h
+src/deadlock.*           allow  src/records.h
+src/deadlock.*           deny   *
 src/backend/*            deny   src/client.h
 src/backend/*            deny   src/lock.h
 src/backend/*            deny   src/acquire.h
@@ -89,6 +102,8 @@ src/guard*               allow  src/uncancelled.h
 src/guard*               allow  src/world.h
 src/guard*               deny   *
 src/acquire.*            deny   src/backend/*
+src/doing.*              deny   src/backend/*
+src/look*                deny   src/backend/*
 src/acquire.*            deny   src/lock.h
 src/waiters.*            deny   src/backend/*
 src/waiters.*            deny   src/lock.h

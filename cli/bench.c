@@ -215,7 +215,7 @@ static int measure_pairs(bench *b, int ms, hf_error *err) {
 
 /* It has said that it begins to wait; until it does, a moment. */
 static void let_it_wait(void) {
-    struct timespec t = {.tv_nsec = SETTLE_MS * 1000000};
+    struct timespec t = {.tv_nsec = SETTLE_MS * 1000000L};
     nanosleep(&t, NULL);
 }
 

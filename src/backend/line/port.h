@@ -249,8 +249,8 @@ typedef struct hf_port_ops {
                     hf_time by, hf_error *err);
 
     /* Keeps what this client says of itself, in place of what it said before,
-     * while the session lives.  At most a note and HF_DOING_MAX bytes.  NULL: the port
-     * keeps no records. */
+     * while the session lives.  At most a note and HF_DOING_MAX bytes.  NULL:
+     * the port keeps no records. */
     int (*record)(hf_port *p, const char *text, hf_time by, hf_error *err);
 
     /* Tells of everybody's, in pages; `by` is for the first, and the others

@@ -38,7 +38,7 @@ static const meaning meanings[] = {
     {1049, HF_EURI, "create it with CREATE DATABASE, or name another one"},
     {1053, HF_ESTARTING, NULL},    /* ER_SERVER_SHUTDOWN                    */
     {1054, HF_DB_NO_TABLES, NULL}, /* ER_BAD_FIELD_ERROR: an old table      */
-    {1060, HF_DB_AGAIN, NULL},     /* ER_DUP_FIELDNAME: MySQL, it is new      */
+    {1060, HF_DB_AGAIN, NULL},     /* ER_DUP_FIELDNAME, on MySQL: it is new */
     {1114, HF_EFULL, NULL},        /* ER_RECORD_FILE_FULL                   */
     {1129, HF_EAUTH, "run mariadb-admin flush-hosts there"},
     {1130, HF_EAUTH, NULL},        /* ER_HOST_NOT_PRIVILEGED                */

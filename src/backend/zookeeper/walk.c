@@ -3,8 +3,8 @@
  * walk.c - every line below the chroot.
  *
  * Node by node, a batch of them in each round, which has a deadline of its own.
- * What a child is called tells
- * whether it belongs to a line or is a part of other names. */
+ * What a child is called tells whether it belongs to a line or is a part of
+ * other names. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,7 @@ TEST_JOBS ?= 6
 
 cmake = cmake -G Ninja -S . --log-level=NOTICE -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 
-.PHONY: all demo test sim interop models torture bench scale analyse coverage install setup check format clean help
+.PHONY: all demo test sim interop models torture bench scale analyse coverage picture install setup check format clean help
 
 all: ##         build the command and the libraries into build/
 	@command -v cmake ninja >/dev/null || { echo "make: cmake or ninja is missing; 'make setup' installs what the build needs"; exit 1; }
@@ -86,6 +86,15 @@ sim: ##         simulate the library in a world that a seed decides
 	@$(cmake) -B $(BUILD) -DHF_PROOF=ON
 	@ninja -C $(BUILD) --quiet -j$(JOBS) hf-sim
 	@$(BUILD)/proof/sim/hf-sim --hours $(HOURS) --seed $(or $(SEED),1)
+
+# docs/console.png: real locks, seen by a real browser.
+picture: ##     make the picture of the console anew
+	@tools/setup.sh test
+	@$(cmake) -B $(BUILD) -DHF_TESTS=ON -DHF_WERROR=ON
+	@ninja -C $(BUILD) --quiet -j$(JOBS)
+	@test/console/fetch.sh $(BUILD)/test/browser
+	@HF_BUILD=$(abspath $(BUILD)) HF_BROWSER=$(abspath $(BUILD))/test/browser \
+		HF_TEST_DIR=$(abspath $(BUILD))/tmp node test/console/picture.js docs/console.png
 
 install: all ## install under PREFIX (/usr/local), below DESTDIR
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD)

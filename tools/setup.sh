@@ -51,9 +51,11 @@ maven                    mvn           fetches Redisson
 spin                     spin          checks the models
 openssl                  openssl       certificates for the tests of TLS
 curl                     curl          asks the console
-prometheus               promtool      reads its numbers
 python3                  python3       terminals for the tests of the command
 tmux                     tmux          a screen for holdfast top
+chromium                 chromium      looks at the console's page in tests
+nodejs                   node          drives it
+npm                      npm           fetches what Node needs for that
 zsh                      zsh           completes the command in a test
 fish                     fish          likewise
 prometheus               promtool      reads what the library counts
@@ -75,7 +77,19 @@ installed() { # package command
     if [ "$2" != - ] && command -v "$2" >/dev/null; then
         return 0
     fi
+    if [ "$1" = npm ] && foreign_node; then
+        return 0
+    fi
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# Debian's npm wants Debian's nodejs and would put it in the place of another.
+# A Node from elsewhere brings its own npm, or its owner does without.
+foreign_node() {
+    case $(dpkg-query -W -f '${Version}' nodejs 2>/dev/null) in
+    *dfsg*) return 1 ;;
+    esac
+    command -v node >/dev/null
 }
 
 missing() {

@@ -15,7 +15,7 @@
 
 (() => {
 const PAGE = 200;           // rows at a time: what the document may grow to
-const POLL_MS = 5000;       // leases are renewed without an event
+const POLL_MS = 2000;       // leases are renewed without an event
 const CALM_MS = 1000;       // between two lists, however many events there are
 const NEWS_MS = 5000;       // between two announcements
 const EVENTS_KEPT = 5000;
@@ -65,7 +65,9 @@ function reconcile(parent, items, key, create, update) {
     const old = parent.known || new Map();
     const known = new Map();
     const wanted = items.map((item) => {
-        const k = key(item);
+        let k = key(item);
+        while (known.has(k))
+            k += '\n';
         const e = old.get(k) || create(item);
         update(e, item);
         known.set(k, e);
@@ -372,13 +374,10 @@ function makeDetail(name) {
                       'Nothing has happened since the console began to look.');
     d.raw = make('section', {hidden: ''}, make('h2', null, 'In the store'),
                  make('pre'));
-    d.steal = make('button', {type: 'button', class: 'danger', id: 'take',
-                              hidden: ''}, 'Steal …');
-    d.steal.addEventListener('click', () => openSteal(name, d.lock));
     const title = make('h1', {id: 'title-lock', tabindex: -1}, nameOf(name));
     $('view-lock').replaceChildren(
         make('p', null, make('a', {href: '#/now'}, '← All locks')),
-        make('div', {class: 'titled'}, title, d.state, d.steal), d.about,
+        make('div', {class: 'titled'}, title, d.state), d.about,
         make('h2', null, 'Held by'), d.holders,
         make('h2', null, 'The line'), d.queueTable, d.noQueue,
         make('h2', null, 'Last events'), d.eventTable, d.noEvents, d.raw);
@@ -415,7 +414,6 @@ function showDetail(d, lock, events) {
     showQueue(d, lock, at);
     showEvents(d, events);
     showRaw(d, lock);
-    d.steal.hidden = !(actions && lock.holder);
 }
 
 const claimKey = (c) => `${c.owner}\n${c.token ?? ''}\n${c.since ?? ''}`;
@@ -423,34 +421,43 @@ const claimKey = (c) => `${c.owner}\n${c.token ?? ''}\n${c.since ?? ''}`;
 function showHolders(d, lock, at) {
     const claims = [...(lock.holders || []), ...lostOf(lock)];
     const items = claims.length ? claims : [null];
-    reconcile(d.holders, items, (c) => c ? c.owner : '', makeHolder,
-              (dl, c) => showHolder(dl, c, at, isLate(lock)));
+    reconcile(d.holders, items, (c) => c ? c.owner : '',
+              (c) => makeHolder(c, d.name),
+              (e, c) => showHolder(e, c, at, isLate(lock)));
 }
 
 const lostOf = (lock) => [...(lock.lost || []),
                           ...(lock.waiters || []).filter((w) => w.lost)];
 
-function makeHolder(claim) {
+function makeHolder(claim, name) {
     if (!claim)
         return make('p', {class: 'none'}, 'Nobody.');
     const dl = make('dl');
-    dl.fields = {};
+    const fields = {};
     for (const [word, e] of [
         ['Who', make('dd')], ['Program', make('dd')], ['Why', make('dd')],
         ['Held for', make('dd', {class: 'since'})],
         ['Lease left', make('dd')], ['Token', make('dd')],
         ['Permits', make('dd')], ['Owner', make('dd', {class: 'mono'})]]) {
-        dl.fields[word] = e;
+        fields[word] = e;
         dl.append(make('dt', null, word), e);
     }
-    dl.fields['Lease left'].append(makeLease());
-    return dl;
+    fields['Lease left'].append(makeLease());
+    const button = make('button', {type: 'button', class: 'danger'});
+    const holder = make('div', {class: 'holder'}, dl, button);
+    button.addEventListener('click', () => openSteal(name, holder.claim));
+    holder.fields = fields;
+    return holder;
 }
 
-function showHolder(dl, claim, at, late) {
+function showHolder(e, claim, at, late) {
     if (!claim)
         return;
-    const f = dl.fields;
+    e.claim = claim;
+    const button = e.lastChild;
+    text(button, `Steal from ${who(claim)} …`);
+    button.hidden = !actions || claim.lost === true;
+    const f = e.fields;
     const put = (word, value) => {
         f[word].hidden = f[word].previousSibling.hidden = !value;
         text(f[word], value);
@@ -834,20 +841,24 @@ async function loadStore() {
     if (!section.firstChild)
         section.append(
             make('h1', {id: 'title-store', tabindex: -1}, 'The store'),
-            make('dl'), make('h2', null, 'What it promises'), make('dl'));
+            make('dl'), make('h2', null, 'What it promises'), make('dl'),
+            make('form', {method: 'post', action: '/logout', hidden: ''},
+                 make('p', null, make('button', {type: 'submit'}, 'Log out'))));
     const [, about, , promises] = section.children;
     const rtt = store.rtt;
     const rows = [
         ['Address', store.store],
-        ...(store.endpoints || []).map((e) => ['Endpoint',
-            typeof e === 'string' ? e : Object.values(e).join(' · ')]),
+        ...(store.endpoints || []).filter((e) => e !== store.store)
+            .map((e) => ['Endpoint', e]),
         ['A look takes', rtt === null || rtt === undefined ? ''
             : `${(rtt * 1000).toFixed(1)} ms`],
         ['Version', store.version],
+        ['You', store.operator],
         ['Actions', actions ? 'allowed: locks can be taken away here'
                             : 'not allowed: this console only looks'],
     ].filter((r) => r[1]);
     showPairs(about, rows);
+    section.querySelector('form').hidden = !store.operator;
     const levels = {good: '✓ good', warn: '! mind', fact: ''};
     showPairs(promises, (store.facts || []).map((f) =>
         [f.what, [levels[f.level] || '', f.text].filter(Boolean).join(': ')]));
@@ -870,11 +881,11 @@ function took(store) {
 
 let stealing = null;
 
-function openSteal(name, lock) {
-    stealing = name;
-    const holder = lock && lock.holder;
+// The holder is named, too: should it be another one by then, nothing is done.
+function openSteal(name, holder) {
+    stealing = {name, owner: holder.owner};
     $('steal-who').replaceChildren('Held by ',
-        make('strong', null, who(holder) || 'nobody'), ': ', nameOf(name));
+        make('strong', null, who(holder)), ': ', nameOf(name));
     $('steal-name').value = '';
     text($('steal-error'), '');
     $('steal').showModal();
@@ -882,7 +893,7 @@ function openSteal(name, lock) {
 }
 
 async function steal() {
-    const name = stealing;
+    const {name, owner} = stealing;
     if ($('steal-name').value !== name) {
         text($('steal-error'), 'That is not its name. Nothing was done.');
         $('steal-name').focus();
@@ -893,7 +904,7 @@ async function steal() {
         await ask(lockPath(name) + '/steal', {
             method: 'POST',
             headers: {'Content-Type': 'application/json', 'X-Holdfast': '1'},
-            body: JSON.stringify({confirm: name}),
+            body: JSON.stringify({confirm: name, owner}),
         });
         $('steal').close();
         mark.stolen = name;
@@ -989,7 +1000,9 @@ async function look() {
             mark.view = subject === null ? view : 'lock ' + subject;
         trouble('look', '');
     } catch (e) {
-        if (e.name !== 'AbortError')
+        if (e.status === 401)
+            location.reload(); // the server asks for a token then
+        else if (e.name !== 'AbortError')
             trouble('look', `The console's server cannot be asked: ${e.message}`);
     }
 }
@@ -1010,6 +1023,8 @@ function trouble(what, words) {
     troubles.set(what, words);
     const all = ['link', 'store', 'look'].map((w) => troubles.get(w) || '');
     const first = all.find(Boolean) || '';
+    if (first && $('banner').hidden)
+        announce({event: first, urgent: true});
     $('banner').hidden = !first;
     text($('banner'), first);
 }
@@ -1041,7 +1056,8 @@ function say() {
         newsTimer = 0;
         return;
     }
-    const first = news.find((e) => URGENT.has(e.event)) || news[0];
+    const first = news.find((e) => e.urgent || URGENT.has(e.event)) ||
+                  news[0];
     const more = news.length - 1;
     text($('news'), [first.name, first.event].filter(Boolean).join(' ') +
         (more ? `, and ${more} more ${more === 1 ? 'change' : 'changes'}` : ''));
@@ -1063,6 +1079,7 @@ const channel = 'BroadcastChannel' in window && navigator.locks
     ? new BroadcastChannel('holdfast') : null;
 
 function remember(e) {
+    e.id = String(e.id);
     if (ids.has(e.id))
         return false;
     ids.add(e.id);
@@ -1076,8 +1093,9 @@ function remember(e) {
 }
 
 function heard(e) {
+    const isNew = remember(e);
     lastId = e.id;
-    if (!remember(e))
+    if (!isNew)
         return;
     mark.event = e.id;
     announce(e);
@@ -1124,10 +1142,11 @@ function listen() {
     };
     source.onmessage = (m) => {
         const e = JSON.parse(m.data);
-        e.id = m.lastEventId || String(e.id);
         heard(e);
         tell({event: e});
     };
+    // The server forgot what we missed: lists say how it is now.
+    source.addEventListener('missed', () => refresh());
 }
 
 function follow() {
@@ -1200,6 +1219,7 @@ function listenToUser() {
 
 for (const e of document.querySelectorAll('.scripted'))
     e.hidden = false;
+$('still').hidden = true;
 $('rows').replaceChildren();
 listenToUser();
 ask('/api/v1/store').then(took, () => {}).then(() => {

@@ -2,7 +2,8 @@
  *
  * peer.c - hf-peer: the other process of a test, told what to do line by line.
  *
- *     open URI [second=URI] [KEY=NUMBER…]      lock SLOT NAME [KEY=NUMBER…]
+ *     open URI [second=URI] [host=HOST] [KEY=NUMBER…]
+ *     lock SLOT NAME [KEY=NUMBER…]
  *     acquire SLOT MS     try SLOT             release SLOT
  *     extend SLOT MS      after SLOT MS        force SLOT
  *     held SLOT           token SLOT           holds SLOT
@@ -82,6 +83,7 @@ static void do_open(char **words) {
     hf_options options = HF_OPTIONS_INIT;
     options.lease_ms = option(words, "lease_ms");
     options.why = "being a peer";
+    options.host = text(words, "host");
     hf_escalate_options escalate = HF_ESCALATE_OPTIONS_INIT;
     escalate.permission_ms = option(words, "permission_ms");
     escalate.after_ms = option(words, "after_ms");

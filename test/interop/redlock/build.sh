@@ -4,9 +4,7 @@
 # build.sh FOLDER - fetches redlock, the Node client, into FOLDER.
 #
 # Quick when there is nothing to do.  What is missing here - Node, npm, the
-# registry - is said in one line, and the exit status is 77: skip.  Node is
-# not among what we install for the tests: Debian's npm brings hundreds of
-# packages.
+# registry - is said in one line, and the exit status is 77: skip.
 set -eu
 DEADLINE=60 # seconds for npm: it fetches about 2 MB
 

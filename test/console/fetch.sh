@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# fetch.sh FOLDER - fetches what drives the browser, and what judges how
+# accessible a page is, into FOLDER.
+#
+# Quick when there is nothing to do.  What is missing here - Node, npm, the
+# registry, the browser - is said in one line, and the exit status is 77: skip.
+set -eu
+DEADLINE=180 # seconds for npm: it fetches about 5 MB
+
+here=$(cd "$(dirname "$0")" && pwd)
+out=${1:?usage: fetch.sh FOLDER}
+
+for command in node npm chromium; do
+    command -v "$command" >/dev/null || {
+        echo "skipped: $command is not installed"
+        exit 77
+    }
+done
+mkdir -p "$out"
+if [ ! -e "$out/complete" ] ||
+    ! cmp -s "$here/package-lock.json" "$out/package-lock.json"; then
+    rm -rf "$out/complete" "$out/node_modules"
+    cp "$here/package.json" "$here/package-lock.json" "$out/"
+    (cd "$out" && timeout "$DEADLINE" npm ci --ignore-scripts --no-audit \
+        --no-fund >npm.log 2>&1) || {
+        echo "skipped: npm could not fetch playwright-core: see $out/npm.log"
+        exit 77
+    }
+    touch "$out/complete"
+fi

@@ -329,7 +329,7 @@ function showWhy(e, claim) {
 }
 
 const isLate = (l) => l.state === 'renewing late';
-const waiting = (l) => (l.waiters || []).filter((w) => !w.lost).length;
+const waiting = (l) => (l.waiters || []).length;
 
 function showFacts(list) {
     const facts = [`${list.held ?? 0} held`, `${list.waiting ?? 0} waiting`];
@@ -426,8 +426,7 @@ function showHolders(d, lock, at) {
               (e, c) => showHolder(e, c, at, isLate(lock)));
 }
 
-const lostOf = (lock) => [...(lock.lost || []),
-                          ...(lock.waiters || []).filter((w) => w.lost)];
+const lostOf = (lock) => (lock.lost || []).map((c) => ({...c, lost: true}));
 
 function makeHolder(claim, name) {
     if (!claim)
@@ -474,7 +473,7 @@ function showHolder(e, claim, at, late) {
 }
 
 function showQueue(d, lock, at) {
-    const queue = (lock.waiters || []).filter((w) => !w.lost);
+    const queue = lock.waiters || [];
     d.queueTable.hidden = !queue.length;
     d.noQueue.hidden = queue.length > 0;
     queue.forEach((w, i) => { w.place = i + 1; });
@@ -565,7 +564,7 @@ function plant(locks) {
     };
     for (const l of locks) {
         const head = l.holder || lostOf(l)[0];
-        const queue = (l.waiters || []).filter((w) => !w.lost);
+        const queue = l.waiters || [];
         const holder = head ? get(head) : {claim: null, holds: [], waits: []};
         if (!head)
             people.set('\n' + l.name, holder);
@@ -778,8 +777,7 @@ function addPresent(now, line, begin) {
         for (const c of l.holders || [])
             add('hold', c);
         for (const c of l.waiters || [])
-            if (!c.lost)
-                add('wait', c);
+            add('wait', c);
     }
 }
 

@@ -91,6 +91,28 @@ for (const [signal, words] of [['SIGSTOP', 'sleeps through its lease'],
         assert.deepEqual(s.faults, []);
     });
 
+test('who lost a lock and does not let go is shown beside its heir',
+     async (t) => {
+    const s = await begin(t);
+    const page = await s.open();
+    const sleeper = s.peer();
+    assert.equal(await sleeper.ask(`open ${s.store} lease_ms=3000`), 'OK');
+    assert.equal(await sleeper.ask('lock 0 inherited'), 'OK');
+    assert.match(await sleeper.ask('acquire 0 60000'), /^OK/);
+    await says(row(page, 'inherited'), `:${sleeper.pid}`);
+    sleeper.kill('SIGSTOP');
+    const heir = s.run('inherited', '--wait', '10m');
+    await says(row(page, 'inherited'), `:${heir.pid}`);
+    sleeper.kill('SIGCONT');
+    await says(row(page, 'inherited'), 'lost');
+    await showLock(page, 'inherited');
+    const claims = page.locator('#view-lock dl');
+    await says(claims, `:${sleeper.pid}, who lost it`);
+    await says(claims, `:${heir.pid}`);
+    assert.equal(await sleeper.ask('held 0'), 'OK 0');
+    assert.deepEqual(s.faults, []);
+});
+
 test('who waits in a circle is shown, and who merely waits', async (t) => {
     const s = await begin(t);
     const one = s.peer();

@@ -35,9 +35,10 @@ async function scene(s, page) {
     on(s, 'web2', 'nightly-backup', '--wait', '10m');
     on(s, 'web3', 'invoices/2026-11', '--fair', '--wait', '10m');
     const names = ['stock', 'ledger'];
-    for (const [i, host] of ['shop1', 'shop2'].entries()) {
+    for (const [i, as] of ['host=shop1 why=inventory',
+                           'host=shop2 why=booking'].entries()) {
         const peer = s.peer();
-        await peer.ask(`open ${s.store} host=${host}`);
+        await peer.ask(`open ${s.store} ${as}`);
         await peer.ask(`lock 0 ${names[i]}`);
         await peer.ask(`lock 1 ${names[1 - i]}`);
         await peer.ask('acquire 0 60000');
@@ -60,11 +61,11 @@ async function scene(s, page) {
     try {
         await s.redis();
         await s.serve();
-        const page = await s.open({viewport: {width: 1200, height: 640},
+        const page = await s.open({viewport: {width: 1200, height: 600},
                                    colorScheme: 'light'});
         await scene(s, page);
         await page.evaluate(() => document.activeElement.blur());
-        await page.screenshot({path: file});
+        await page.screenshot({path: file, fullPage: true});
     } finally {
         for (const end of ends)
             await end();

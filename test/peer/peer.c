@@ -2,7 +2,7 @@
  *
  * peer.c - hf-peer: the other process of a test, told what to do line by line.
  *
- *     open URI [second=URI] [host=HOST] [KEY=NUMBER…]
+ *     open URI [second=URI] [host=HOST] [why=WORD] [KEY=NUMBER…]
  *     lock SLOT NAME [KEY=NUMBER…]
  *     acquire SLOT MS     try SLOT             release SLOT
  *     extend SLOT MS      after SLOT MS        force SLOT
@@ -82,7 +82,8 @@ static hf_latch *latch(char **words) {
 static void do_open(char **words) {
     hf_options options = HF_OPTIONS_INIT;
     options.lease_ms = option(words, "lease_ms");
-    options.why = "being a peer";
+    const char *why = text(words, "why");
+    options.why = why != NULL ? why : "being a peer";
     options.host = text(words, "host");
     hf_escalate_options escalate = HF_ESCALATE_OPTIONS_INIT;
     escalate.permission_ms = option(words, "permission_ms");

@@ -62,9 +62,10 @@ extern const command *const commands[];
 
 const command *command_find(const char *name);
 
-extern const command bench_command, completion_command, demo_command,
-    doctor_command, guard_command, hold_command, latch_command, lead_command,
-    ls_command, release_command, run_command, sem_command, serve_command,
-    show_command, steal_command, top_command, wait_command;
+extern const command bench_command, clients_command, completion_command,
+    deadlocks_command, demo_command, doctor_command, events_command,
+    guard_command, hold_command, latch_command, lead_command, ls_command,
+    release_command, run_command, sem_command, serve_command, show_command,
+    steal_command, top_command, wait_command;
 
 #endif

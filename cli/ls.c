@@ -166,15 +166,6 @@ static void read_command_line(const command *cmd, listing *l, ls_options *o,
 
 /* ---- what is shown ----------------------------------------------------- */
 
-/* A name that is no pattern is a beginning. */
-static bool name_matches(const char *pattern, const char *name) {
-    if (!pattern)
-        return true;
-    if (!strpbrk(pattern, "*?["))
-        return strncmp(name, pattern, strlen(pattern)) == 0;
-    return fnmatch(pattern, name, 0) == 0;
-}
-
 static bool is_of_host(const hf_place *p, const char *host) {
     return !host || (p && fnmatch(host, p->host, 0) == 0);
 }
@@ -187,7 +178,7 @@ static bool has_host(const view_line *line, const char *host) {
 }
 
 static bool line_is_shown(const ls_options *o, const view_line *line) {
-    return name_matches(o->match, line->name) &&
+    return place_matches(o->match, line->name) &&
            (!o->held || line->holders > 0) &&
            (!o->waiting || line->waiters > 0) && has_host(line, o->host);
 }
@@ -330,7 +321,7 @@ static int put_line(listing *l) {
 static void take_place(void *arg, const hf_place *p) {
     listing *l = arg;
     if (l->sort) {
-        if (name_matches(l->options->match, p->name))
+        if (place_matches(l->options->match, p->name))
             lines_add(&l->all, p);
         return;
     }

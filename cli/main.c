@@ -22,11 +22,17 @@ static const command help_command = {
 };
 
 const command *const commands[] = {
-    &run_command,        &hold_command,    &lead_command,  &sem_command,
-    &latch_command,      &wait_command,    &guard_command, &show_command,
-    &ls_command,         &release_command, &steal_command, &top_command,
-    &serve_command,      &doctor_command,  &bench_command, &demo_command,
-    &completion_command, &help_command,    NULL,
+    &run_command,     &hold_command,
+    &lead_command,    &sem_command,
+    &latch_command,   &wait_command,
+    &guard_command,   &show_command,
+    &ls_command,      &top_command,
+    &events_command,  &deadlocks_command,
+    &clients_command, &release_command,
+    &steal_command,   &serve_command,
+    &doctor_command,  &bench_command,
+    &demo_command,    &completion_command,
+    &help_command,    NULL,
 };
 
 const command *command_find(const char *name) {

@@ -3,6 +3,7 @@
  * place.c - the lines of a store, in words. */
 #include "place.h"
 
+#include <fnmatch.h>
 #include <string.h>
 
 #include "../view/kind.h"
@@ -22,6 +23,14 @@ const hf_place *place_holder(const lines *all) {
         if (all->all[i].holder)
             return all->all[i].holder;
     return NULL;
+}
+
+bool place_matches(const char *pattern, const char *name) {
+    if (!pattern)
+        return true;
+    if (!strpbrk(pattern, "*?["))
+        return strncmp(name, pattern, strlen(pattern)) == 0;
+    return fnmatch(pattern, name, 0) == 0;
 }
 
 const char *place_state(const view_line *line) {

@@ -15,6 +15,10 @@ const view_line *place_line_for(const lines *all, hf_kind kind);
 /* The first holder, or NULL. */
 const hf_place *place_holder(const lines *all);
 
+/* Is it meant by the pattern?  One without * ? [ is a beginning; NULL means
+ * all. */
+bool place_matches(const char *pattern, const char *name);
+
 /* "held", "free", of a latch "closed": by these words scripts go. */
 const char *place_state(const view_line *line);
 

@@ -412,11 +412,13 @@ int settings_open_for_locks(hf_client **ret, const settings *s,
 }
 
 int settings_connect(hf_client **ret, settings *s) {
+    hf_options wanted = HF_OPTIONS_INIT;
     hf_error err = {0};
     int status = settings_resolve(s);
     if (status != 0)
         return status;
-    if (settings_open(ret, s, (hf_options)HF_OPTIONS_INIT, &err) != HF_OK)
+    wanted.hidden = true; /* who only looks is not there */
+    if (settings_open(ret, s, wanted, &err) != HF_OK)
         return status_fail(&err);
     if (s->verbose)
         complain("store %s (%s)", hf_store(*ret), s->won[SET_STORE].source);

@@ -10,6 +10,7 @@
 enum status {
     EXIT_NOTHING = 1, /* release, steal: nobody held it                    */
     EXIT_UNSAFE = 1,  /* doctor: see promises_safe                         */
+    EXIT_STUCK = 1,   /* deadlocks: there are some                         */
     EXIT_USAGE = 64,
     EXIT_UNAVAILABLE = 69, /* the store                                    */
     EXIT_SOFTWARE = 70,

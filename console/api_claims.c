@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "../cli/write.h"
 #include "claims.h"
 #include "lend.h"
-#include "write.h"
 
 /* ---- what is told of a claim ------------------------------------------- */
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "../cli/moment.h"
+#include "../cli/write.h"
 #include "stream.h"
-#include "write.h"
 
 enum { EVENTS_SHOWN = 50 };
 

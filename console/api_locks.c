@@ -8,8 +8,8 @@
 
 #include <string.h>
 
+#include "../cli/write.h"
 #include "select.h"
-#include "write.h"
 
 static void write_selection(json *j, const selection *s) {
     json_open(j, "locks", '[');

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "../cli/moment.h"
+#include "../cli/write.h"
 #include "openapi.gen.h"
-#include "write.h"
 
 enum { LOOK_TOO_OLD_MS = 15000 };
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../cli/status.h"
-#include "write.h"
+#include "../cli/write.h"
 
 struct audit {
     int fd;

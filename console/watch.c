@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "../cli/json.h"
-#include "write.h"
+#include "../cli/write.h"
 
 typedef struct note {
     uint64_t id;

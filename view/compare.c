@@ -19,7 +19,8 @@
 typedef enum pass { ENDS, GIVES_UP, BEGINS, WAITS, PASSES } pass;
 
 typedef struct comparison {
-    const look *before, *after;
+    const look *before;
+    look *after;
     look_event_fn *fn;
     void *arg;
     const view_line *old, *now; /* the line; either may be NULL */
@@ -66,25 +67,30 @@ static int64_t longest_of(const comparison *c, const hf_place *p) {
     return c->before->longest[p - c->before->lines.claims];
 }
 
-/* A lease that is shorter than the time between two looks may have been
- * renewed and given back in it, and so says nothing. */
+/* Was there time left?  Who renews has never less than two thirds. */
+static bool is_early(const comparison *c, const hf_place *p) {
+    return p->lease_ms >= 0 && left_of(c, p) > longest_of(c, p) / 4;
+}
+
+/* Nobody renewed it, and its time was over, but for what looks take.  A lease
+ * that is shorter than the time between two of them may have been renewed and
+ * given back in it, and so says nothing. */
 static bool has_run_out(const comparison *c, const hf_place *p) {
-    return p->lease_ms >= 0 && left_of(c, p) <= 0 &&
+    return p->lease_ms >= 0 && left_of(c, p) <= longest_of(c, p) / 16 &&
            longest_of(c, p) > c->after->then_ms - c->before->then_ms;
 }
 
 static void tell_end(const comparison *c, const hf_place *old,
                      const hf_place *now) {
-    bool early = old->lease_ms >= 0 && left_of(c, old) > longest_of(c, old) / 4;
     if (now && now->lost)
-        tell(c, early ? VIEW_STOLEN : VIEW_LOST_IT, now, "");
-    else if (lives(c->after, old))
-        tell(c, VIEW_RELEASED, old, "");
+        tell(c, is_early(c, old) ? VIEW_STOLEN : VIEW_LOST_IT, now, "");
     else if (has_run_out(c, old))
         tell(c, VIEW_EXPIRED, old, "");
     else
         tell(c, VIEW_RELEASED, old,
-             lives(c->before, old) ? "its process has ended" : "");
+             lives(c->before, old) && !lives(c->after, old) ?
+                 "its process has ended" :
+                 "");
 }
 
 static const hf_place *const *owners(const look *l, const view_line *line) {
@@ -114,13 +120,31 @@ static bool goes_on(const view_line *line, bool waiting, const look *other,
     return false;
 }
 
+static bool is_untold(const comparison *c, const hf_place *old) {
+    return holds(old) && c->before->untold[old - c->before->lines.claims];
+}
+
+/* A client's record comes a moment after what it holds: so long it looks like
+ * somebody else's, and is not told of. */
+static void tell_grant(const comparison *c, const hf_place *old,
+                       const hf_place *now) {
+    bool is_new = !is_one_grant(old, now);
+    if (is_new && now->foreign)
+        c->after->untold[now - c->after->lines.claims] = true;
+    else if (is_new || is_untold(c, old))
+        tell(c, VIEW_GRANTED, now, "");
+}
+
 static void tell_claim(const comparison *c, const hf_place *old,
                        const hf_place *now) {
     switch (c->pass) {
     case ENDS:
-        if (holds(old) && !is_one_grant(old, now))
+        if (holds(old) && !is_one_grant(old, now)) {
+            if (is_untold(c, old))
+                tell(c, VIEW_GRANTED, old, "");
             tell_end(c, old, now);
-        else if (!holds(old) && now && now->lost && !(old && old->lost))
+        }
+        if (!holds(old) && now && now->lost && !(old && old->lost))
             tell(c, VIEW_LOST_IT, now, "");
         break;
     case GIVES_UP:
@@ -129,8 +153,8 @@ static void tell_claim(const comparison *c, const hf_place *old,
             tell(c, VIEW_GAVE_UP, old, "");
         break;
     case BEGINS:
-        if (holds(now) && !is_one_grant(old, now))
-            tell(c, VIEW_GRANTED, now, "");
+        if (holds(now))
+            tell_grant(c, old, now);
         break;
     case WAITS:
         if (waits(now) && !waits(old) &&
@@ -217,7 +241,7 @@ static void compare_circles(const comparison *c) {
     }
 }
 
-void look_compare(const look *before, const look *after, look_event_fn *fn,
+void look_compare(const look *before, look *after, look_event_fn *fn,
                   void *arg) {
     comparison c = {.before = before, .after = after, .fn = fn, .arg = arg};
     size_t i = 0, k = 0;

@@ -83,9 +83,10 @@ static int by_place(const void *one, const void *other) {
     return order != 0 ? order : (a > b) - (a < b);
 }
 
+/* A client's record comes after what it holds, and may go before. */
 int lines_order(const hf_place *a, const hf_place *b) {
     int order = strcmp(a->owner, b->owner);
-    return order != 0 ? order : strcmp(a->client, b->client);
+    return order != 0 || *a->owner ? order : strcmp(a->client, b->client);
 }
 
 static int by_owner(const void *one, const void *other) {

@@ -39,6 +39,14 @@ void look_add_client(look *l, const hf_presence *p) {
         l->clients[l->n_clients++] = copy;
 }
 
+static void add_client(void *arg, const hf_presence *p) {
+    look_add_client(arg, p);
+}
+
+int look_read_clients(look *l, hf_client *client, hf_error *err) {
+    return hf_clients(client, add_client, l, err);
+}
+
 static int by_client(const void *one, const void *other) {
     const hf_presence *a = one, *b = other;
     return strcmp(a->client, b->client);
@@ -81,6 +89,14 @@ void look_add_circle(look *l, const hf_stuck *all, size_t n) {
     l->n_stuck += n;
 }
 
+static void add_circle(void *arg, const hf_stuck *circle, size_t n) {
+    look_add_circle(arg, circle, n);
+}
+
+int look_read_circles(look *l, hf_client *client, hf_error *err) {
+    return hf_deadlocks(client, add_circle, l, err);
+}
+
 static int by_circle(const void *one, const void *other) {
     const view_circle *a = one, *b = other;
     int order = 0;
@@ -118,14 +134,34 @@ static void mark_stuck(look *l, const hf_stuck *s) {
 
 /* ---- leases ------------------------------------------------------------ */
 
+/* The record of a client that was killed ends, perhaps before its leases do;
+ * who it was is still known. */
+static void remember_who(look *l, hf_place *p, const hf_place *old) {
+    if (*p->client || !*old->client)
+        return;
+    p->host = old->host;
+    p->program = old->program;
+    p->user = old->user;
+    p->why = old->why;
+    p->client = old->client;
+    p->pid = old->pid;
+    p->foreign = old->foreign;
+    if (keep(l, &p->host) && keep(l, &p->program) && keep(l, &p->user) &&
+        keep(l, &p->why))
+        keep(l, &p->client);
+}
+
 /* No store says how long a lease is, only what is left of it.  It is at least
  * as long as the most that was ever left. */
 static void remember(look *l, const look *before, const hf_place *p,
                      const hf_place *old) {
-    int64_t *longest = &l->longest[p - l->lines.claims];
+    size_t i = (size_t)(p - l->lines.claims);
     int64_t earlier = before->longest[old - before->lines.claims];
-    if (p->holds && old->holds && p->token == old->token && earlier > *longest)
-        *longest = earlier;
+    if (!p->holds || !old->holds || p->token != old->token)
+        return;
+    if (earlier > l->longest[i])
+        l->longest[i] = earlier;
+    remember_who(l, &l->lines.claims[i], old);
 }
 
 static void remember_line(look *l, const look *before, const view_line *now,
@@ -175,7 +211,9 @@ static bool make_leases(look *l) {
     l->longest = malloc((n + 1) * sizeof(*l->longest));
     for (size_t i = 0; l->longest && i < n; i++)
         l->longest[i] = l->lines.claims[i].lease_ms;
-    return l->longest != NULL;
+    free(l->untold);
+    l->untold = calloc(n + 1, sizeof(*l->untold));
+    return l->longest && l->untold;
 }
 
 int look_finish(look *l, const look *before) {
@@ -194,13 +232,12 @@ int look_finish(look *l, const look *before) {
     if (before && before->longest)
         remember_leases(l, before);
     judge_leases(l);
-    return HF_OK;
+    return l->failed;
 }
 
 void look_clear(look *l) {
     lines_clear(&l->lines);
     texts_clear(&l->texts);
-    l->records = false;
     l->n_clients = l->n_circles = l->n_stuck = 0;
     l->failed = 0;
 }
@@ -209,6 +246,7 @@ void look_free(look *l) {
     lines_free(&l->lines);
     texts_free(&l->texts);
     free(l->longest);
+    free(l->untold);
     free(l->clients);
     free(l->circles);
     free(l->stuck);

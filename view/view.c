@@ -218,27 +218,11 @@ static void add_place(void *arg, const hf_place *p) {
         lines_add(&v->next->lines, p);
 }
 
-static void add_client(void *arg, const hf_presence *p) {
-    look_add_client(arg, p);
-}
-
-static void add_circle(void *arg, const hf_stuck *circle, size_t n) {
-    look_add_circle(arg, circle, n);
-}
-
-/* A library that is older has not both. */
-#pragma weak hf_clients
-#pragma weak hf_deadlocks
-
 /* A store without records has neither clients nor circles. */
 static int read_records(view *v, hf_error *err) {
-    int rc = hf_clients ? hf_clients(v->client, add_client, v->next, err) :
-                          HF_ECANNOT;
-    if (rc == HF_ECANNOT)
-        return HF_OK;
-    v->next->records = rc == HF_OK;
-    if (rc == HF_OK && hf_deadlocks)
-        rc = hf_deadlocks(v->client, add_circle, v->next, err);
+    int rc = look_read_clients(v->next, v->client, err);
+    if (rc == HF_OK)
+        rc = look_read_circles(v->next, v->client, err);
     return rc == HF_ECANNOT ? HF_OK : rc;
 }
 

@@ -62,7 +62,7 @@ typedef enum view_event_kind {
     VIEW_RELEASED, /* holds no more, before its lease was over; `text` if its
                       process has ended, too                               */
     VIEW_LOST_IT,  /* its client says so                                   */
-    VIEW_EXPIRED,  /* its client is gone, and the lease ran out            */
+    VIEW_EXPIRED,  /* nobody renewed it any more, and the lease ran out    */
     VIEW_STOLEN,   /* its client says that it lost it, and the lease was not
                       over: taken away by an operator, or forgotten by the
                       store.  Until it notices it looks released           */

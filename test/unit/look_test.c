@@ -38,7 +38,6 @@ static void put(look *l, const char *name, const char *owner, const char *how) {
 static void put_client(look *l, const char *client) {
     hf_presence p = {.client = client, .waits_ms = -1};
 
-    l->records = true;
     look_add_client(l, &p);
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../cli/place_json.h"
+#include "place_json.h"
 
 void write_time(json *j, const char *key, int64_t at_ms) {
     char text[40], whole[32];

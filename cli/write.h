@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * write.h - what was seen, as JSON.  A line has the keys of `holdfast ls -J`,
- * and some more. */
-#ifndef CONSOLE_WRITE_H
-#define CONSOLE_WRITE_H
+ * write.h - what was seen, as JSON: the same for the command and the console.
+ * A line has the keys of `holdfast ls -J`, and some more. */
+#ifndef CLI_WRITE_H
+#define CLI_WRITE_H
 
-#include "../cli/json.h"
 #include "../view/view.h"
+#include "json.h"
 
 /* The members of a line's object. */
 void write_line(json *j, const view_line *l);

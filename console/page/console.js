@@ -372,15 +372,13 @@ function makeDetail(name) {
                                      'Token', 'More');
     d.noEvents = make('p', {class: 'none'},
                       'Nothing has happened since the console began to look.');
-    d.raw = make('section', {hidden: ''}, make('h2', null, 'In the store'),
-                 make('pre'));
     const title = make('h1', {id: 'title-lock', tabindex: -1}, nameOf(name));
     $('view-lock').replaceChildren(
         make('p', null, make('a', {href: '#/now'}, '← All locks')),
         make('div', {class: 'titled'}, title, d.state), d.about,
         make('h2', null, 'Held by'), d.holders,
         make('h2', null, 'The line'), d.queueTable, d.noQueue,
-        make('h2', null, 'Last events'), d.eventTable, d.noEvents, d.raw);
+        make('h2', null, 'Last events'), d.eventTable, d.noEvents);
     return d;
 }
 
@@ -413,7 +411,6 @@ function showDetail(d, lock, events) {
     showHolders(d, lock, at);
     showQueue(d, lock, at);
     showEvents(d, events);
-    showRaw(d, lock);
 }
 
 const claimKey = (c) => `${c.owner}\n${c.token ?? ''}\n${c.since ?? ''}`;
@@ -506,12 +503,6 @@ function showEvents(d, events) {
             text(row.cells[3], e.token);
             text(row.cells[4].firstChild, e.text || e.why);
         });
-}
-
-function showRaw(d, lock) {
-    const lines = [].concat(lock.keys || [], lock.inspect || []);
-    d.raw.hidden = !lines.length;
-    text(d.raw.lastChild, lines.join('\n'));
 }
 
 // ---- Blocking -------------------------------------------------------------

@@ -31,10 +31,10 @@ const char serve_summary[] =
 
 const char serve_about[] =
     "Open http://127.0.0.1:8765/ for the console; programs in any language\n"
-    "take locks through /api/v1, see docs/rest.md.  --lease is how long a lock\n"
-    "so taken lasts when its client does not say.\n"
+    "take locks through /api/v1, see docs/rest.md.  --lease is how long a\n"
+    "lock so taken lasts when its client does not say.\n"
     "\n"
     "A public address is refused without --token-file (or its variable,\n"
-    "HOLDFAST_CONSOLE_TOKEN_FILE) or --tls-cert.  On a host that several people\n"
-    "use, listen on unix:PATH, which is for its owner alone, or give a token\n"
-    "file.  TERM and INT end it, and release what its clients hold.";
+    "HOLDFAST_CONSOLE_TOKEN_FILE) or --tls-cert.  On a host of several people\n"
+    "listen on unix:PATH, which is for its owner alone, or give a token file.\n"
+    "TERM and INT end it, and release what its clients hold.";

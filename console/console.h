@@ -41,7 +41,6 @@ typedef struct console {
     bool local; /* on a Unix socket: no name leads a browser there       */
     bool tls;
     char host[128]; /* that it listens on, as Host has it; "" if local     */
-    int64_t began_ms;
     atomic_bool stopping;
     atomic_ullong answered[COUNTED_STATUSES];
 } console;

@@ -26,10 +26,9 @@ typedef struct route {
 } route;
 
 enum route_flag {
-    ROUTE_OPEN = 1,  /* nobody is asked for a token: it tells nothing      */
-    ROUTE_FORM = 2,  /* a form without JavaScript: it has no X-Holdfast    */
-    ROUTE_PAGE = 4,  /* who has no token is shown the form to give it      */
-    ROUTE_ACTION = 8 /* only with --allow-actions                          */
+    ROUTE_OPEN = 1, /* nobody is asked for a token: it tells nothing      */
+    ROUTE_FORM = 2, /* a form without JavaScript: it has no X-Holdfast    */
+    ROUTE_PAGE = 4  /* who has no token is shown the form to give it      */
 };
 
 struct request {

@@ -24,7 +24,7 @@ const route routes[] = {
     {"POST", "/api/v1/locks/{name}/acquire", api_acquire, 0},
     {"POST", "/api/v1/locks/{name}/renew", api_renew, 0},
     {"POST", "/api/v1/locks/{name}/hold", api_hold, 0},
-    {"POST", "/api/v1/locks/{name}/steal", api_steal, ROUTE_ACTION},
+    {"POST", "/api/v1/locks/{name}/steal", api_steal, 0},
     {"GET", "/api/v1/events", api_events, 0},
     {"GET", "/api/v1/blocking", api_blocking, 0},
     {"GET", "/api/v1/deadlocks", api_deadlocks, 0},

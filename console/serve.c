@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "../cli/moment.h"
 #include "../cli/notify.h"
 #include "../cli/options.h"
 #include "../cli/status.h"
@@ -230,7 +229,6 @@ static int serve_with(serve_options *o) {
     allow_files();
     c.options = o;
     c.tls = tls.cert != NULL;
-    c.began_ms = moment_now();
     if (status == 0)
         status = read_keys(&c, o);
     if (status == 0)

@@ -2,7 +2,7 @@
 #
 # helper.bash - what the tests of the console share: a server of one's own, and
 # questions to it.
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC2034,SC2154
 
 load ../cli/helper
 load ../support/redis

@@ -217,3 +217,46 @@ entangled() {
     [ "$(field "$json" circles.0.1.wants)" != "$(field "$json" circles.0.0.wants)" ]
     await grep -q " deadlock " events
 }
+
+# fill: a hundred thousand names, a thousand of them held by others.
+fill() {
+    redis-cli -p "$REDIS_PORT" >/dev/null eval '
+        for i = 1, 1000 do
+            local name = string.format("held:%05d", i)
+            redis.call("hset", name, "00000000-0000-4000-8000-000000000000:1", 1)
+            redis.call("pexpire", name, 3600000)
+        end
+        for i = 1, 99000 do
+            local name = string.format("pool:%05d", i)
+            redis.call("set", name, 3)
+            redis.call("set", "holdfast_counter:{" .. name .. "}", "semaphore")
+        end' 0
+}
+
+# How many steps through the keys the server was asked for.
+scans() {
+    redis-cli -p "$REDIS_PORT" info commandstats |
+        sed -n 's/^cmdstat_scan:calls=\([0-9]*\).*/\1/p'
+}
+
+# Nobody reads on behind the first row, so ls stops when the pipe is full: by
+# then it must not have gone through everything.
+@test "ls begins before it has read a hundred thousand names" {
+    command -v redis-cli >/dev/null || skip "redis-cli is not installed"
+    on_redis
+    fill
+    mkfifo rows
+    start sh -c "exec '$HOLDFAST' ls -n -o NAME,HOLDER,OWNER >rows"
+    exec 5<rows
+    IFS= read -r first <&5
+    early=$(scans)
+    kill -KILL "$PID"
+    exec 5<&-
+    contains "$first" "foreign"
+    "$HOLDFAST" ls -n -o NAME --store "$HOLDFAST_STORE?hf_timeout=60s" >all
+    full=$(($(scans) - early))
+    echo "first row after $early steps, all after $full"
+    [ "$early" -lt $((full / 2)) ]
+    [ "$(grep -c ^held: all)" -eq 1000 ]
+    [ "$(grep -c ^pool: all)" -eq 99000 ]
+}

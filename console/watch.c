@@ -5,8 +5,8 @@
  * A view belongs to the thread that looks.  What others read is a copy of its
  * picture, and its events written out as JSON when they were seen.
  *
- * Events are counted from the second in which we started, with room for a
- * million in each: so a number of an earlier server is below all of ours. */
+ * Events are counted from the millisecond in which we started, with room for a
+ * thousand in each: so a number of an earlier server is below all of ours. */
 #include "watch.h"
 
 #include <pthread.h>
@@ -198,12 +198,15 @@ void watch_poke(watch *w) {
 
 static void prepare(watch *w) {
     pthread_condattr_t clock;
+    struct timespec now;
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_cond_init(&w->news, &clock);
     pthread_condattr_destroy(&clock);
     pthread_mutex_init(&w->mu, NULL);
-    w->first = (uint64_t)time(NULL) * 1000000;
+    clock_gettime(CLOCK_REALTIME, &now);
+    w->first =
+        (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000000 * 1000;
 }
 
 static void destroy(watch *w) {

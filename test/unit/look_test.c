@@ -328,6 +328,79 @@ static void many_of_one_owner_are_told_apart_by_name(void **state) {
     assert_told(&s, "released a 1\ngranted b 1\n");
 }
 
+static void count_one(void *arg, view_event_kind kind, const hf_place *p,
+                      const char *text) {
+    (void)p, (void)text;
+    ((size_t *)arg)[kind]++;
+}
+
+/* Told backwards, so that all of it must be sorted. */
+static void a_hundred_thousand_lines_are_compared(void **state) {
+    enum { LINES = 100000, WAITERS = 10000 };
+    size_t counts[VIEW_EVENT_KINDS] = {0};
+    scene s = {0};
+    char name[32];
+
+    (void)state;
+    for (int i = LINES; i > 0; i--) {
+        snprintf(name, sizeof name, "line-%d", i);
+        put(&s.before, name, "1", "holds");
+        put(&s.after, name, i % 10 ? "1" : "2", "holds");
+    }
+    for (int i = WAITERS; i > 0; i--) {
+        snprintf(name, sizeof name, "%d", i);
+        put(i % 2 ? &s.before : &s.after, "crowd", name, "waits");
+    }
+    finish(&s);
+    assert_int_equal(s.after.lines.n, LINES + 1);
+    look_compare(&s.before, &s.after, count_one, counts);
+    assert_int_equal(counts[VIEW_RELEASED], LINES / 10);
+    assert_int_equal(counts[VIEW_GRANTED], LINES / 10);
+    assert_int_equal(counts[VIEW_WAITS], WAITERS / 2);
+    assert_int_equal(counts[VIEW_GAVE_UP], WAITERS / 2);
+    end(&s);
+}
+
+/* A record comes a moment after what its client holds. */
+static void a_grant_is_told_with_the_name_of_its_record(void **state) {
+    scene s = {0};
+    look third = {0};
+    hf_place p = claim("a", "1", "holds");
+
+    (void)state;
+    p.client = "";
+    p.foreign = true;
+    lines_add(&s.after.lines, &p);
+    assert_int_equal(look_finish(&s.before, NULL), HF_OK);
+    assert_int_equal(look_finish(&s.after, &s.before), HF_OK);
+    look_compare(&s.before, &s.after, write_down, &s);
+    assert_string_equal(s.told, "");
+    put(&third, "a", "1", "holds");
+    assert_int_equal(look_finish(&third, &s.after), HF_OK);
+    look_compare(&s.after, &third, write_down, &s);
+    assert_string_equal(s.told, "granted a 1\n");
+    look_free(&third);
+    end(&s);
+}
+
+/* It may also end before the lease does. */
+static void who_held_is_known_when_its_record_has_ended(void **state) {
+    scene s = {0};
+    hf_place p = claim("a", "1", "holds");
+
+    (void)state;
+    p.host = "web1";
+    lines_add(&s.before.lines, &p);
+    p.host = p.client = "";
+    p.foreign = true;
+    lines_add(&s.after.lines, &p);
+    compare(&s);
+    assert_string_equal(s.told, "");
+    assert_string_equal(s.after.lines.claims[0].host, "web1");
+    assert_false(s.after.lines.claims[0].foreign);
+    end(&s);
+}
+
 /* ---- leases ------------------------------------------------------------ */
 
 static void a_lease_that_is_not_renewed_is_late(void **state) {
@@ -402,6 +475,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_its_client_says_was_lost_is_lost_or_stolen),
     cmocka_unit_test(a_lost_lock_that_is_given_up_is_no_event),
     cmocka_unit_test(many_of_one_owner_are_told_apart_by_name),
+    cmocka_unit_test(a_hundred_thousand_lines_are_compared),
+    cmocka_unit_test(a_grant_is_told_with_the_name_of_its_record),
+    cmocka_unit_test(who_held_is_known_when_its_record_has_ended),
     cmocka_unit_test(a_lease_that_is_not_renewed_is_late),
     cmocka_unit_test(a_circle_is_told_once_wherever_it_begins),
 };

@@ -87,26 +87,28 @@ static void check_state(const command *cmd, const char *state) {
                    nearest ? nearest : "", nearest ? "'?" : "");
 }
 
+static void add_column(listing *l, int n, const row_column *column) {
+    l->columns[n] = column;
+    l->table.heads[n] = column->name;
+    l->table.n = n + 1;
+}
+
 static void choose(const command *cmd, listing *l, const char *names) {
     char *copy = strdup(names), *rest = copy, *word;
     int n = 0;
     while (copy && (word = strsep(&rest, ",")) != NULL) {
-        if (n == TABLE_COLUMNS)
+        const row_column *column = row_column_named(cmd, word);
+        if (n >= TABLE_COLUMNS)
             options_refuse(cmd, "no more than %d columns", TABLE_COLUMNS);
-        l->columns[n] = row_column_named(cmd, word);
-        l->table.heads[n] = l->columns[n]->name;
-        n++;
+        else
+            add_column(l, n++, column);
     }
-    l->table.n = n;
     free(copy);
 }
 
 static void choose_all(listing *l) {
-    for (int n = 0; row_columns[n].name; n++) {
-        l->columns[n] = &row_columns[n];
-        l->table.heads[n] = row_columns[n].name;
-        l->table.n = n + 1;
-    }
+    for (int n = 0; row_columns[n].name; n++)
+        add_column(l, n, &row_columns[n]);
 }
 
 static const char of_lines[] =

@@ -94,7 +94,7 @@ static void tell_end(const comparison *c, const hf_place *old,
 }
 
 static const hf_place *const *owners(const look *l, const view_line *line) {
-    return line ? l->lines.by_owner + (line->claims - l->lines.claims) : NULL;
+    return l->lines.by_owner + (line ? line->claims - l->lines.claims : 0);
 }
 
 static int by_owner(const void *key, const void *item) {

@@ -207,18 +207,20 @@ static int regroup(lines *l) {
     size_t n = l->n_claims;
     const hf_place **order = malloc((n + 1) * sizeof(const hf_place *));
     hf_place *sorted = malloc((n + 1) * sizeof(*sorted));
-    bool ok = order && sorted;
-    for (size_t i = 0; ok && i < n; i++)
-        order[i] = &came[i];
-    if (ok) {
-        qsort(order, n, sizeof(const hf_place *), by_place);
-        l->claims = sorted;
-        l->room = n + 1;
-        l->n_claims = 0;
-        ok = add_lines(l, order, n);
-        sorted = came;
+    bool ok;
+    if (!order || !sorted) {
+        free(order);
+        free(sorted);
+        return HF_ENO_MEMORY;
     }
-    free(sorted);
+    for (size_t i = 0; i < n; i++)
+        order[i] = &came[i];
+    qsort(order, n, sizeof(const hf_place *), by_place);
+    l->claims = sorted;
+    l->room = n + 1;
+    l->n_claims = 0;
+    ok = add_lines(l, order, n);
+    free(came);
     l->by_owner = order;
     if (ok)
         index_owners(l);

@@ -8,17 +8,18 @@
 
 #include "kind.h"
 
-static void *grown(look *l, void *items, size_t *room, size_t n, size_t size) {
+static void grow(look *l, void **items, size_t *room, size_t n, size_t size) {
     size_t more = 2 * n > 16 ? 2 * n : 16;
     void *bigger;
     if (n <= *room)
-        return items;
-    bigger = realloc(items, more * size);
-    if (bigger)
-        *room = more;
-    else
+        return;
+    bigger = realloc(*items, more * size);
+    if (!bigger) {
         l->failed = HF_ENO_MEMORY;
-    return bigger ? bigger : items;
+        return;
+    }
+    *items = bigger;
+    *room = more;
 }
 
 /* ---- clients ----------------------------------------------------------- */
@@ -32,8 +33,8 @@ static bool keep(look *l, const char **text) {
 
 void look_add_client(look *l, const hf_presence *p) {
     hf_presence copy = *p;
-    l->clients = grown(l, l->clients, &l->clients_room, l->n_clients + 1,
-                       sizeof(*l->clients));
+    grow(l, (void **)&l->clients, &l->clients_room, l->n_clients + 1,
+         sizeof(*l->clients));
     if (l->failed == 0 && keep(l, &copy.client) && keep(l, &copy.host) &&
         keep(l, &copy.program) && keep(l, &copy.user) && keep(l, &copy.why))
         l->clients[l->n_clients++] = copy;
@@ -72,10 +73,10 @@ static size_t first_of(const hf_stuck *all, size_t n) {
 
 void look_add_circle(look *l, const hf_stuck *all, size_t n) {
     size_t first = first_of(all, n);
-    l->stuck =
-        grown(l, l->stuck, &l->stuck_room, l->n_stuck + n, sizeof(*l->stuck));
-    l->circles = grown(l, l->circles, &l->circles_room, l->n_circles + 1,
-                       sizeof(*l->circles));
+    grow(l, (void **)&l->stuck, &l->stuck_room, l->n_stuck + n,
+         sizeof(*l->stuck));
+    grow(l, (void **)&l->circles, &l->circles_room, l->n_circles + 1,
+         sizeof(*l->circles));
     for (size_t i = 0; l->failed == 0 && i < n; i++) {
         hf_stuck copy = all[(first + i) % n];
         if (keep(l, &copy.wants) && keep(l, &copy.kind) &&

@@ -26,7 +26,8 @@ static struct texts_block *room_for(texts *t, size_t n) {
     b->next = t->blocks;
     b->used = 0;
     b->size = size;
-    return t->blocks = b;
+    t->blocks = b;
+    return b;
 }
 
 const char *texts_keep(texts *t, const char *text) {

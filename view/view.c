@@ -159,14 +159,11 @@ static bool own(memory *m) {
                                  &p->program, &p->client, &e->text};
     size_t size = 0;
     char *next;
-    for (int i = 0; i < STRINGS; i++) {
-        if (!*all[i])
-            *all[i] = "";
-        size += strlen(*all[i]) + 1;
-    }
+    for (int i = 0; i < STRINGS; i++)
+        size += (*all[i] ? strlen(*all[i]) : 0) + 1;
     next = m->texts = malloc(size);
     for (int i = 0; next && i < STRINGS; i++) {
-        *all[i] = strcpy(next, *all[i]);
+        *all[i] = strcpy(next, *all[i] ? *all[i] : "");
         next += strlen(next) + 1;
     }
     return m->texts != NULL;

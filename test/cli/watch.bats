@@ -252,11 +252,11 @@ scans() {
     early=$(scans)
     kill -KILL "$PID"
     exec 5<&-
-    contains "$first" "foreign"
-    "$HOLDFAST" ls -n -o NAME --store "$HOLDFAST_STORE?hf_timeout=60s" >all
+    [[ $first == @(held|pool):* ]]
+    "$HOLDFAST" ls -n -o NAME,HOLDER --store "$HOLDFAST_STORE?hf_timeout=60s" >all
     full=$(($(scans) - early))
     echo "first row after $early steps, all after $full"
     [ "$early" -lt $((full / 2)) ]
-    [ "$(grep -c ^held: all)" -eq 1000 ]
+    [ "$(grep -c '^held:.*(foreign)' all)" -eq 1000 ]
     [ "$(grep -c ^pool: all)" -eq 99000 ]
 }

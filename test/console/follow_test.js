@@ -73,7 +73,9 @@ for (const [signal, words] of [['SIGSTOP', 'sleeps through its lease'],
          async (t) => {
         const s = await begin(t);
         const page = await s.open();
-        const holder = s.run('report', '--lease', '3s');
+        // Long beside what a slow machine takes for a look: else its end cannot
+        // be told from a release.
+        const holder = s.run('report', '--lease', '16s');
         await says(row(page, 'report'), `:${holder.pid}`);
         const waiter = s.run('report', '--wait', '10m');
         await says(cell(page, 'report', WAITERS), '1');

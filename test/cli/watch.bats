@@ -19,6 +19,7 @@ claims() {
 
 # watch: follows the events, in the file events.
 watch() {
+    rm -f events watching # of one before
     env --default-signal=INT "$HOLDFAST" events --every 100ms "$@" \
         >events 2>watching 3>&- 4>&- </dev/null &
     WATCH=$!

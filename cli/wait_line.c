@@ -93,11 +93,19 @@ static int width(void) {
     return size.ws_col - 1;
 }
 
+/* Our number among those who wait, where they come in order; else 0: to be the
+ * first of those who wait for a latch, or of a crowd, means nothing. */
+static int place_in(const view_line *l, hf_kind kind, const hf_client *client) {
+    bool ordered = kind != HF_LATCH && hf_can(client, kind) & HF_CAN_ORDER;
+    return ordered ? own_number(l) : 0;
+}
+
 /* What matters most comes first; the end may be cut off. */
-static void rewrite(const wait_line *line, const view_line *l) {
+static void rewrite(const wait_line *line, const view_line *l,
+                    const hf_client *client) {
     const hf_place *holder = counts(line->kind) ? NULL : l->holder;
     char waited[24], held[32], lease[24], who[640], text[1400], clean[1400];
-    int mine = own_number(l);
+    int mine = place_in(l, line->kind, client);
     int n = snprintf(text, sizeof(text), "waiting %s for '%s'",
                      text_span(moment_now() - line->since, waited), line->name);
     place_holders(l, who, sizeof(who));
@@ -139,7 +147,7 @@ void wait_line_show(wait_line *line, const char *name, hf_client *client) {
         if (is_news(line, name, now))
             changed(line, name, now);
         if (line->terminal) {
-            rewrite(line, l);
+            rewrite(line, l, client);
             line->shown = true;
         }
     }

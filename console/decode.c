@@ -25,7 +25,7 @@ bool decode_percent(char *text, bool plus) {
         int high = hex(at[1]), low = high < 0 ? -1 : hex(at[2]);
         if (low < 0 || (high == 0 && low == 0))
             return false;
-        *to++ = (char)(high * 16 + low);
+        *to++ = (char)(unsigned char)(high * 16 + low);
         at += 2;
     }
     *to = '\0';

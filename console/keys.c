@@ -38,8 +38,8 @@ bool keys_equal(const char *a, const char *b) {
     unsigned char differ = 0;
     if (strlen(a) >= sizeof(x) || strlen(b) >= sizeof(y))
         return false;
-    memcpy(x, a, strlen(a));
-    memcpy(y, b, strlen(b));
+    strcpy(x, a);
+    strcpy(y, b);
     for (size_t i = 0; i < sizeof(x); i++)
         differ |= (unsigned char)(x[i] ^ y[i]);
     return differ == 0;

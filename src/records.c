@@ -129,7 +129,7 @@ void hf__records_free(hf_records *records) {
 
 const hf_record *hf__records_client(const hf_records *records,
                                     const char *client, size_t length) {
-    hf_record key;
+    hf_record key = {.doing = NULL};
 
     if (!records->n || length >= sizeof key.who.client)
         return NULL;

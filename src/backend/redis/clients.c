@@ -137,6 +137,17 @@ static int tell_page(look *l, const redisReply *page, hf_error *err) {
     return HF_OK;
 }
 
+/* false: that is no page. */
+static bool read_cursor(const redisReply *page, char cursor[24]) {
+    const redisReply *next =
+        hf__reply_has(page, 1, 0) ? page->element[0] : NULL;
+
+    if (!next || !next->str || next->len >= 24)
+        return false;
+    strcpy(cursor, next->str);
+    return true;
+}
+
 static int tell_shelf(look *l, const char *shelf, hf_error *err) {
     char cursor[24] = "0";
     int rc;
@@ -147,14 +158,12 @@ static int tell_shelf(look *l, const char *shelf, hf_error *err) {
         rc = ask_page(l, shelf, cursor, &page, err);
         if (rc != HF_OK)
             return rc;
-        if (!hf__reply_has(page, 1, 0) || !page->element[0]->str ||
-            page->element[0]->len >= sizeof cursor) {
+        if (read_cursor(page, cursor)) {
+            rc = tell_page(l, page, err);
+        } else {
             hf__reply_odd(err,
                           l->node ? l->node->server.where : l->topology->where);
             rc = err->code = HF_ESTORE;
-        } else {
-            strcpy(cursor, page->element[0]->str);
-            rc = tell_page(l, page, err);
         }
         freeReplyObject(page);
     } while (rc == HF_OK && strcmp(cursor, "0") != 0);

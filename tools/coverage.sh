@@ -27,6 +27,7 @@ src/uri.c
 src/uri_rules.c
 src/redact.c
 src/suggest.c
+src/presence.c
 src/backend/etcd/keys.c
 src/backend/etcd/proto.c
 src/backend/etcd/value.c
@@ -191,7 +192,8 @@ fuzz_needs() {
 }
 
 tests='claim_test uri_test cluster_map_test etcd_proto_test
-zookeeper_layout_test parsers_test redis_parsers_test store_parsers_test'
+zookeeper_layout_test parsers_test redis_parsers_test store_parsers_test
+slot_test presence_test'
 targets='uri cluster sentinel name entry etcd told resp address'
 
 full() {

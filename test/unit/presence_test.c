@@ -89,6 +89,23 @@ static void what_finds_no_room_is_counted(void **state) {
     assert_int_equal(holds + (int)c.holds, MANY);
 }
 
+/* Also when nothing is held. */
+static void waits_alone_that_find_no_room_are_counted(void **state) {
+    (void)state;
+    enum { MANY = 2000 };
+    int waits = 0;
+    hf_doing c;
+    hf__doings_begin(&text);
+    for (int i = 0; i < MANY; i++)
+        hf__doings_add(&text, &a_wait);
+    hf__doings_end(&text);
+    for (char *at = text.text; hf__doings_next(&at, &c);)
+        waits += c.does == HF_DOES_WAIT;
+    assert_int_equal(c.does, HF_DOES_MORE);
+    assert_int_equal(waits + (int)c.waits, MANY);
+    assert_int_equal(c.holds, 0);
+}
+
 static void the_longest_name_fits(void **state) {
     (void)state;
     char name[HF_NAME_MAX + 2], wanted[400];
@@ -128,6 +145,7 @@ static void a_line_that_makes_no_sense_is_passed_over(void **state) {
         "w lock 1 1 0 1 - ",
         "w lock  1 0 1 - x",
         "w lock /etc/passwd 1 0 1 - x",
+        "w lock 17/etc 1 0 1 - x",
         "w lock 0123456789012345678901234567890123456789a 1 0 1 - x",
         "w lock 1 -1 0 1 - x",
         "w lock 1 +1 0 1 - x",
@@ -247,6 +265,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_written_is_read),
     cmocka_unit_test(who_does_nothing_still_says_something),
     cmocka_unit_test(what_finds_no_room_is_counted),
+    cmocka_unit_test(waits_alone_that_find_no_room_are_counted),
     cmocka_unit_test(the_longest_name_fits),
     cmocka_unit_test(a_line_that_makes_no_sense_is_passed_over),
     cmocka_unit_test(noise_is_harmless),

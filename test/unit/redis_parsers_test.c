@@ -289,6 +289,27 @@ static void what_a_client_does_is_read_back(void **state) {
     free(text);
 }
 
+static void a_record_bears_the_want_of_memory(void **state) {
+    (void)state;
+    hf_identity me = {.pid = 7};
+    was_hit = false;
+    until_failure = 1;
+    char *text = hf__record_new(&me, 1, "1\n");
+    until_failure = 0;
+    assert_true((text == NULL) == was_hit);
+    free(text);
+}
+
+/* By one that says more than we know of. */
+static void what_is_done_is_not_taken_from_another_line(void **state) {
+    (void)state;
+    static const char text[] = "pid=7\nweight=3\nthing=x\nnumber=9\ndoing=1";
+    static char doing[HF_DOING_MAX + 1];
+    assert_true(hf__record_number(text) == 9);
+    hf__record_doing(doing, text);
+    assert_string_equal(doing, "1");
+}
+
 static void a_record_of_before_says_nothing_of_what_is_done(void **state) {
     (void)state;
     static char doing[HF_DOING_MAX + 1];
@@ -874,6 +895,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_longest_record_is_read_back),
     cmocka_unit_test(a_record_that_others_wrote_is_read_as_far_as_it_goes),
     cmocka_unit_test(what_a_client_does_is_read_back),
+    cmocka_unit_test(a_record_bears_the_want_of_memory),
+    cmocka_unit_test(what_is_done_is_not_taken_from_another_line),
     cmocka_unit_test(a_record_of_before_says_nothing_of_what_is_done),
     cmocka_unit_test(info_is_there_or_not),
     cmocka_unit_test(versions_are_understood),

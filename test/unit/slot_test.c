@@ -70,6 +70,16 @@ static void there_is_a_shelf_in_every_eighth_of_the_slots(void **s) {
     assert_int_equal(eighths, 255);
 }
 
+/* A server that is alone has no shelves. */
+static void a_record_is_called_by_its_shelf_and_client(void **s) {
+    char key[HF_KEY_SIZE];
+    (void)s;
+    hf__key_client(key, NULL, "a");
+    assert_string_equal(key, "holdfast:client:a");
+    hf__key_client(key, "26", "a");
+    assert_string_equal(key, "holdfast:client:{26}:a");
+}
+
 /* Clients of all versions and machines must agree on it. */
 static void the_shelf_of_a_client_stays_what_it_is(void **s) {
     (void)s;
@@ -83,6 +93,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(slots_are_those_of_the_servers),
     cmocka_unit_test(what_stands_in_the_first_braces_counts),
     cmocka_unit_test(there_is_a_shelf_in_every_eighth_of_the_slots),
+    cmocka_unit_test(a_record_is_called_by_its_shelf_and_client),
     cmocka_unit_test(the_shelf_of_a_client_stays_what_it_is),
     cmocka_unit_test(every_slot_has_a_tag_that_lies_in_it),
 };

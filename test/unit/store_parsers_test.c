@@ -207,6 +207,36 @@ static void a_session_knows_its_own_keys(void **state) {
     assert_false(is_ours(others[i], &n));
 }
 
+static void a_name_that_would_be_another_key_is_refused(void **state) {
+    (void)state;
+    static const char *const good[] = {
+        "a", "read", "a/readers", "hf-clien", "hf-clients2", "a/hf-clients"};
+    static const struct {
+        const char *name, *why;
+    } bad[] = {
+        {"a/read", "what ends in /read belongs to the name before it"},
+        {"a/write", "what ends in /write belongs to the name before it"},
+        {"a/permit", "what ends in /permit belongs to the name before it"},
+        {"hf-clients", "clients keep their records there"},
+        {"hf-clients/a", "clients keep their records there"},
+    };
+    hf_error err;
+    EACH(i, good) {
+        if (hf__etcd_key_check(&(hf_line){HF_LOCK, good[i]}, &err) != HF_OK)
+            fail_msg("%s: %s", good[i], err.text);
+    }
+    EACH(i, bad) {
+        char wanted[200];
+        snprintf(wanted, sizeof wanted,
+                 "the name '%s' cannot be used on etcd: %s", bad[i].name,
+                 bad[i].why);
+        assert_int_equal(
+            hf__etcd_key_check(&(hf_line){HF_LOCK, bad[i].name}, &err),
+            HF_ENAME);
+        assert_string_equal(err.text, wanted);
+    }
+}
+
 /* ---- notes ------------------------------------------------------------- */
 
 static void a_note_is_read_as_far_as_it_goes(void **state) {
@@ -631,6 +661,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_key_is_told_with_its_revision),
     cmocka_unit_test(a_key_is_what_its_folder_and_end_say),
     cmocka_unit_test(a_session_knows_its_own_keys),
+    cmocka_unit_test(a_name_that_would_be_another_key_is_refused),
     cmocka_unit_test(a_note_is_read_as_far_as_it_goes),
     cmocka_unit_test(a_field_of_a_note_is_cut_to_its_room),
     cmocka_unit_test(a_note_can_say_anything),

@@ -482,6 +482,18 @@ static void every_store_knows_prefix_ttl_and_timeout(void **state) {
     }
 }
 
+static void presence_is_on_or_off(void **state) {
+    (void)state;
+    hf_error err = {0, ""};
+    assert_int_equal(check("redis://h?hf_presence=on", NULL, &err), HF_OK);
+    assert_int_equal(check("redis://h?hf_presence=off", NULL, &err), HF_OK);
+    assert_int_equal(check("redis://h?hf_presence=", NULL, &err), HF_EURI);
+    assert_int_equal(check("redis://h?hf_presence=no", NULL, &err), HF_EURI);
+    assert_string_equal(err.text,
+                        "hf_presence=no in the store's address: write on, or "
+                        "off to keep no record of what is held and waited for");
+}
+
 static void a_duration_is_read_in_milliseconds(void **state) {
     (void)state;
     hf_uri *uri = NULL;
@@ -683,6 +695,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(credentials_stand_once),
     cmocka_unit_test(an_unknown_parameter_is_refused_and_the_nearest_named),
     cmocka_unit_test(every_store_knows_prefix_ttl_and_timeout),
+    cmocka_unit_test(presence_is_on_or_off),
     cmocka_unit_test(a_duration_is_read_in_milliseconds),
     cmocka_unit_test(the_nearest_word_is_suggested_or_none),
     cmocka_unit_test(an_address_is_shown_without_its_secrets),

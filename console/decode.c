@@ -19,13 +19,13 @@ bool decode_percent(char *text, bool plus) {
     char *to = text;
     for (const char *at = text; *at; at++) {
         if (*at != '%') {
-            *to++ = plus && *at == '+' ? ' ' : *at;
+            *to++ = (char)(plus && *at == '+' ? ' ' : *at);
             continue;
         }
         int high = hex(at[1]), low = high < 0 ? -1 : hex(at[2]);
         if (low < 0 || (high == 0 && low == 0))
             return false;
-        *to++ = (char)(unsigned char)(high * 16 + low);
+        *to++ = (char)(high * 16 + low);
         at += 2;
     }
     *to = '\0';

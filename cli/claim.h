@@ -20,7 +20,7 @@ typedef struct wait_options {
 
 typedef struct claim_options {
     wait_options wait;
-    bool exclusive, shared, writers_first, fair, simple;
+    bool exclusive, shared, writers_first, fair, simple, deadlock;
     int permits, limit; /* 0: not given */
     option_list also;
     const char *replicas;

@@ -393,6 +393,7 @@ static void introduce(hf_options *wanted, const settings *s) {
     if (!wanted->why)
         wanted->why = s->won[SET_WHY].value;
     wanted->host = getenv("HOLDFAST_HOST");
+    wanted->inside = getenv("HOLDFAST_OWNER"); /* whoever started us waits */
 }
 
 int settings_open(hf_client **ret, const settings *s, hf_options wanted,

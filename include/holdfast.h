@@ -166,6 +166,9 @@ typedef struct hf_options {
     const char *program; /* shown as our program              (its name)   */
     hf_event_fn *on_event;
     void *event_arg;
+    const char *inside; /* the owner of a lock that is held until we are done,
+                           by another process that waits for us: then what we
+                           wait for keeps that lock, too  (nobody)         */
     bool hidden; /* keeps no record of what it holds and waits for: others see
                     less, and deadlocks it is part of are not found        */
     const char *stats_names; /* patterns under which locks are counted, see
@@ -613,8 +616,8 @@ typedef void hf_presence_fn(void *arg, const hf_presence *client);
 HF_API int hf_clients(hf_client *client, hf_presence_fn *fn, void *arg,
                       hf_error *err);
 
-/* One of several who wait in a circle: it wants what the next one holds, and
- * the last one what the first one does.  Strings are lent for the call. */
+/* One of several who wait in a circle: it wants what the next one holds, or
+ * works inside of, and the last one what the first one does.  Strings are lent for the call. */
 typedef struct hf_stuck {
     const char *wants, *kind;
     const char *client, *host, *program, *user, *why;
@@ -631,8 +634,8 @@ typedef void hf_deadlock_fn(void *arg, const hf_stuck *circle, size_t n);
  * processes that use the store, so that everybody who is in one is in one of
  * these.  Within about two seconds after the last of them began to wait it is
  * known.  A foreign or hidden client cannot be part of one, nor can a lock that
- * its handle owns, because any thread may release that.  HF_ECANNOT: the store
- * keeps no records.
+ * its handle owns, because any thread may release that, unless somebody works
+ * inside of it (hf_options.inside).  HF_ECANNOT: the store keeps no records.
  *
  * Of those in a circle who asked by HF_DEADLOCK, the one whose wait began last
  * gives way, when it has seen the same circle twice: after two to five

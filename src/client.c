@@ -11,6 +11,7 @@
 #include "err.h"
 #include "identity.h"
 #include "options.h"
+#include "presence.h"
 #include "uncancelled.h"
 #include "uri.h"
 
@@ -128,6 +129,14 @@ static bool shows_itself(const hf_uri *uri) {
     return !value || strcmp(value, "off") != 0;
 }
 
+/* Whose owner it is, as most stores write it; else nobody is known. */
+static void work_for(hf_client *client, const char *owner) {
+    size_t n = owner ? strcspn(owner, ":") : 0;
+
+    if (n < sizeof client->inside && hf__is_client(owner, n))
+        memcpy(client->inside, owner, n);
+}
+
 static int configure(hf_client *client, const hf_uri *uri, hf_options o,
                      hf_error *err) {
     const char *prefix = hf_uri_get(uri, "hf_prefix");
@@ -142,6 +151,7 @@ static int configure(hf_client *client, const hf_uri *uri, hf_options o,
     client->renew_ms = or_default(o.renew_ms, client->lease_ms / 3);
     client->patience_ms = or_default(o.patience_ms, PATIENCE_MS);
     client->hidden = o.hidden || !shows_itself(uri);
+    work_for(client, o.inside);
     client->on_event = o.on_event;
     client->event_arg = o.event_arg;
     client->prefix = strdup(prefix ? prefix : "");

@@ -20,7 +20,8 @@ struct hf_client {
     hf_tallies tallies;
     char *prefix; /* before every name; "" mostly */
     int lease_ms, renew_ms, patience_ms;
-    bool hidden; /* its record says nothing of what it does */
+    bool hidden;     /* its record says nothing of what it does */
+    char inside[37]; /* the client that it works for; "": none */
     hf_lookout lookout;
     hf_event_fn *on_event;
     void *event_arg;

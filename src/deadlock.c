@@ -11,6 +11,7 @@
 enum {
     PASSES = 1000,       /* longer chains are nobody's program */
     STEPS = 1000 * 1000, /* and so is a store that takes more to go through */
+    DEPTH = 16           /* clients inside of each other */
 };
 
 /* Who waits. */
@@ -28,6 +29,7 @@ typedef struct actor {
 typedef struct held {
     hf_told *told;
     size_t actor;
+    bool inner; /* that works inside of the hold */
 } held;
 
 /* All holds of a name. */
@@ -149,6 +151,45 @@ static size_t find_actor(const graph *g, hf_told *told) {
     return a ? (size_t)(a - g->actors) : NONE;
 }
 
+/* The only one of that client who waits; NONE: nobody does, or several, of
+ * whom one may still go on. */
+static size_t only_waiter(const graph *g, const hf_record *r) {
+    size_t only = NONE;
+
+    for (size_t i = 0; i < g->n_actors; i++)
+        if (g->actors[i].wait->record == r) {
+            if (only != NONE)
+                return NONE;
+            only = i;
+        }
+    return only;
+}
+
+/* Who waits inside of what that client holds. */
+static size_t find_inner(const graph *g, const hf_records *records,
+                         const hf_record *outer, int depth) {
+    size_t found = NONE;
+
+    if (!outer->has_inner || depth == DEPTH)
+        return NONE;
+    for (size_t i = 0; i < records->n && found == NONE; i++) {
+        const hf_record *r = &records->all[i];
+
+        if (r->outer == outer)
+            found = r->waits ? only_waiter(g, r) :
+                               find_inner(g, records, r, depth + 1);
+    }
+    return found;
+}
+
+static void find_holder(graph *g, const hf_records *records, held *h) {
+    h->actor = find_actor(g, h->told);
+    if (h->actor != NONE)
+        return;
+    h->actor = find_inner(g, records, h->told->record, 0);
+    h->inner = h->actor != NONE;
+}
+
 /* One holds alone; a writer may read, too. */
 static bool is_odd(const graph *g, const group *of) {
     const held *all = &g->holds[of->first];
@@ -170,11 +211,11 @@ static bool is_odd(const graph *g, const group *of) {
     return false;
 }
 
-static void form_groups(graph *g) {
+static void form_groups(graph *g, const hf_records *records) {
     for (size_t i = 0; i < g->n_holds; i++) {
         group *of = g->n_groups ? &g->groups[g->n_groups - 1] : NULL;
 
-        g->holds[i].actor = find_actor(g, g->holds[i].told);
+        find_holder(g, records, &g->holds[i]);
         if (!of || by_name(g->holds[of->first].told, g->holds[i].told) != 0) {
             of = &g->groups[g->n_groups++];
             *of = (group){.first = i};
@@ -212,7 +253,7 @@ static bool keeps_out(const graph *g, const actor *a, const held *h) {
         return false;
     if (wants == HF_PERMIT)
         return true;
-    return &g->actors[h->actor] != a &&
+    return (h->inner || &g->actors[h->actor] != a) &&
            (wants != HF_READ || h->told->of.kind == HF_WRITE);
 }
 
@@ -347,7 +388,7 @@ static int work(graph *g, hf_circles *ret, hf_records *records) {
     if (!g->actors || !g->holds || !g->groups || !g->queue || !ret->all)
         return HF_ENO_MEMORY;
     take_claims(g, records);
-    form_groups(g);
+    form_groups(g, records);
     if (!settle(g))
         return HF_OK;
     mark(g);

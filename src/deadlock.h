@@ -3,8 +3,10 @@
  * deadlock.h - who waits for whom, and who can therefore never go on.
  *
  * An *actor* is who would have to release: a thread of a client; a handle that
- * owns is one, too, but never waits, because any thread may release it.  An
- * actor that waits is kept out by those who hold the name:
+ * owns is one, too, but never waits, because any thread may release it.  Where
+ * another client works inside of what it holds, as a nested `holdfast run`
+ * does, the thread of that which waits is the actor.  An actor that waits is
+ * kept out by those who hold the name:
  *
  *     exclusive, write   every holder must leave: one that is stuck is enough
  *     read               the writer

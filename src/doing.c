@@ -113,7 +113,7 @@ static void go_through(gathering *g, pass which) {
 }
 
 static void gather(gathering *g) {
-    hf__doings_begin(g->to);
+    hf__doings_begin(g->to, g->client->inside);
     g->now = hf__now();
     g->epoch_ms = hf__keeper_epoch_ms(g->client->keeper);
     g->young = HF_NEVER;

@@ -49,10 +49,11 @@ static void explain(const hf_client *client, const hf_circle *c, size_t me,
                          shown(client, c->links[me].wants));
 
     for (size_t i = 1; i < c->n; i++) {
-        const hf_told *wants = c->links[(me + i) % c->n].wants;
+        const hf_link *link = &c->links[(me + i) % c->n];
+        const hf_told *wants = link->wants;
         char holder[160];
 
-        name_holder(client, wants->record, holder, sizeof holder);
+        name_holder(client, link->has->record, holder, sizeof holder);
         if (used < HF_ERROR_TEXT_SIZE)
             used += (size_t)snprintf(text + used, HF_ERROR_TEXT_SIZE - used,
                                      " held by %s, which waits for '%.64s',",

@@ -12,7 +12,7 @@
 #include "claim.h"
 #include "client.h"
 
-enum { LAST_LINE = 48 }; /* bytes kept for it */
+enum { LAST_LINE = 48, /* bytes kept for it */ UUID = 36 };
 
 /* A spin lock is a lock to those who look on. */
 static const char *const words[HF_KINDS] = {
@@ -37,9 +37,11 @@ void hf__doing_owner(hf_kind kind, uint64_t owner,
 
 /* ---- writing ----------------------------------------------------------- */
 
-void hf__doings_begin(hf_doings *to) {
+void hf__doings_begin(hf_doings *to, const char *inside) {
     to->holds = to->waits = 0;
-    to->used = (size_t)snprintf(to->text, sizeof to->text, "1\n");
+    to->used =
+        (size_t)snprintf(to->text, sizeof to->text, "1\n%s%s%s",
+                         *inside ? "i " : "", inside, *inside ? "\n" : "");
 }
 
 void hf__doings_add(hf_doings *to, const hf_doing *c) {
@@ -139,6 +141,15 @@ static bool read_more(char *line, hf_doing *ret) {
     return true;
 }
 
+bool hf__is_client(const char *text, size_t n) {
+    return n == UUID && strspn(text, "0123456789abcdef-") >= UUID;
+}
+
+static bool read_inside(const char *line, hf_doing *ret) {
+    ret->client = line;
+    return line && hf__is_client(line, strlen(line));
+}
+
 static bool read_line(char *line, hf_doing *ret) {
     const char *does = word(&line);
 
@@ -152,6 +163,8 @@ static bool read_line(char *line, hf_doing *ret) {
         return read_claim(line, ret);
     case HF_DOES_MORE:
         return read_more(line, ret);
+    case HF_DOES_INSIDE:
+        return read_inside(line, ret);
     default:
         return false;
     }

@@ -7,6 +7,8 @@
  * one for those that found no room:
  *
  *     1
+ *     i 6f9619ff-8b86-4d01-b42d-00c04fc964ff    it works for that client, which
+ *                                               releases when it is done
  *     w lock 17 3 0 1731742801000 d orders      it waits,
  *     h write 18:write 3 0 1731742799000 - x    holds,
  *     l permit 0a1b…32 3 2 1731742790000 - y    or has lost what it held
@@ -28,7 +30,8 @@ typedef enum hf_does {
     HF_DOES_WAIT = 'w',
     HF_DOES_HOLD = 'h',
     HF_DOES_MOURN = 'l',
-    HF_DOES_MORE = 'm'
+    HF_DOES_MORE = 'm',
+    HF_DOES_INSIDE = 'i'
 } hf_does;
 
 typedef struct hf_doing {
@@ -41,6 +44,7 @@ typedef struct hf_doing {
     bool asked;          /* for HF_DEADLOCK */
     const char *name;    /* as the backend sees it */
     size_t holds, waits; /* HF_DOES_MORE: how many; the rest is not set */
+    const char *client;  /* HF_DOES_INSIDE: of which; likewise */
 } hf_doing;
 
 /* The most that an owner's text has. */
@@ -53,7 +57,8 @@ typedef struct hf_doings {
     size_t holds, waits; /* that found no room */
 } hf_doings;
 
-void hf__doings_begin(hf_doings *to);
+/* `inside`: the client it works for; "": none. */
+void hf__doings_begin(hf_doings *to, const char *inside);
 
 /* Adds a line; when the first finds no room, those that follow do not either,
  * so that what comes first stays first. */
@@ -65,6 +70,9 @@ void hf__doings_end(hf_doings *to);
 /* Takes the next line that can be read out of a text, which it changes;
  * strings point into it.  false: there is none. */
 bool hf__doings_next(char **text, hf_doing *ret);
+
+/* Is that the number of a client, as texts have it?  `n` bytes. */
+bool hf__is_client(const char *text, size_t n);
 
 /* "lock", … as hf_place has it. */
 const char *hf__kind_word(hf_kind kind);

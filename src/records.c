@@ -99,10 +99,26 @@ static bool read_claims(hf_records *records, hf_record *r) {
 
     while (hf__doings_next(&text, &c)) {
         count(r, &c);
-        if (c.does != HF_DOES_MORE && !add_claim(records, r, &c))
+        if (c.does == HF_DOES_INSIDE)
+            r->inside = c.client;
+        else if (c.does != HF_DOES_MORE && !add_claim(records, r, &c))
             return false;
     }
     return true;
+}
+
+/* Whom each of them works for. */
+static void tie(hf_records *records) {
+    for (size_t i = 0; i < records->n; i++) {
+        hf_record *r = &records->all[i], *outer = NULL;
+
+        if (r->inside)
+            outer = (hf_record *)hf__records_client(records, r->inside,
+                                                    strlen(r->inside));
+        r->outer = outer;
+        if (outer)
+            outer->has_inner = true;
+    }
 }
 
 int hf__records_sort(hf_records *records) {
@@ -114,6 +130,7 @@ int hf__records_sort(hf_records *records) {
     if (records->n_claims)
         qsort(records->claims, records->n_claims, sizeof *records->claims,
               by_owner);
+    tie(records);
     return records->failed ? HF_ENO_MEMORY : HF_OK;
 }
 

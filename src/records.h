@@ -14,6 +14,10 @@ typedef struct hf_record {
     bool hidden; /* it says nothing */
     size_t holds, waits;
     int64_t waits_since_ms; /* its longest wait; wall clock */
+    const char *inside;     /* the client that it works for, or NULL; if that
+                               has a record, it is */
+    const struct hf_record *outer;
+    bool has_inner; /* somebody works for it */
 } hf_record;
 
 /* One claim that a record tells of. */

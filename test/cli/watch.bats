@@ -219,6 +219,40 @@ entangled() {
     await grep -q " deadlock " events
 }
 
+# nested OUTER INNER OPTION...: a run inside of a run, once both outer locks
+# are held.
+nested() {
+    outer=$1 inner=$2
+    shift 2
+    start "$HOLDFAST" run "$outer" -- sh -c "
+        until '$HOLDFAST' show -J $inner | grep -q '\"state\":\"held\"'
+            do sleep 0.05; done
+        exec '$HOLDFAST' run $* $inner -- true"
+}
+
+@test "deadlocks finds commands that run inside of each other's locks" {
+    on_store
+    nested a b
+    nested b a
+    await eval '"$HOLDFAST" deadlocks; [ $? = 1 ]'
+    run -1 "$HOLDFAST" deadlocks
+    contains "$output" "deadlock of 2"
+    contains "$output" "wants 'a'"
+    contains "$output" "wants 'b'"
+}
+
+@test "run --deadlock: one of two gives way, and the other goes on" {
+    on_store
+    nested a b --deadlock
+    first=$PID
+    nested b a --deadlock
+    wait "$PID" && one=0 || one=$?
+    wait "$first" && other=0 || other=$?
+    [ "$((one + other))" -eq 75 ]
+    [ "$one" -eq 0 ] || [ "$other" -eq 0 ]
+    grep -q "deadlock: '.' is held by .* held by the caller" "$DIR/err"
+}
+
 # fill: a hundred thousand names, a thousand of them held by others.
 fill() {
     redis-cli -p "$REDIS_PORT" >/dev/null eval '

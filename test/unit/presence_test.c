@@ -33,6 +33,8 @@ static void read_back(char *from, char *ret, size_t size) {
         size_t n = strlen(ret);
         if (c.does == HF_DOES_MORE)
             snprintf(ret + n, size - n, "more %zu %zu;", c.holds, c.waits);
+        else if (c.does == HF_DOES_INSIDE)
+            snprintf(ret + n, size - n, "inside %s;", c.client);
         else
             snprintf(ret + n, size - n, "%c %s %s %llu %d %lld %d %s;", c.does,
                      hf__kind_word(c.kind), c.owner, (unsigned long long)c.who,
@@ -49,7 +51,7 @@ static void assert_reads(const char *from, const char *wanted) {
 
 static void what_is_written_is_read(void **state) {
     (void)state;
-    hf__doings_begin(&text);
+    hf__doings_begin(&text, "");
     hf__doings_add(&text, &a_wait);
     hf__doings_add(&text, &a_hold);
     hf__doings_end(&text);
@@ -58,9 +60,23 @@ static void what_is_written_is_read(void **state) {
                             "18446744073709551615 7 5 0 x;");
 }
 
+#define OUTER "6f9619ff-8b86-4d01-b42d-00c04fc964ff"
+
+static void whom_it_works_for_is_read(void **state) {
+    (void)state;
+    hf__doings_begin(&text, OUTER);
+    hf__doings_add(&text, &a_wait);
+    hf__doings_end(&text);
+    assert_reads(text.text, "inside " OUTER ";"
+                            "w lock 17 3 0 1731742801000 1 orders of today;");
+    assert_reads("i\ni \ni x\ni " OUTER "0\n"
+                 "i Gf9619ff-8b86-4d01-b42d-00c04fc964ff\n",
+                 "");
+}
+
 static void who_does_nothing_still_says_something(void **state) {
     (void)state;
-    hf__doings_begin(&text);
+    hf__doings_begin(&text, "");
     hf__doings_end(&text);
     assert_string_not_equal(text.text, "");
     assert_reads(text.text, "");
@@ -71,7 +87,7 @@ static void what_finds_no_room_is_counted(void **state) {
     enum { MANY = 2000 };
     int waits = 0, holds = 0;
     hf_doing c;
-    hf__doings_begin(&text);
+    hf__doings_begin(&text, "");
     for (int i = 0; i < MANY; i++)
         hf__doings_add(&text, &a_wait);
     for (int i = 0; i < MANY; i++)
@@ -95,7 +111,7 @@ static void waits_alone_that_find_no_room_are_counted(void **state) {
     enum { MANY = 2000 };
     int waits = 0;
     hf_doing c;
-    hf__doings_begin(&text);
+    hf__doings_begin(&text, "");
     for (int i = 0; i < MANY; i++)
         hf__doings_add(&text, &a_wait);
     hf__doings_end(&text);
@@ -113,14 +129,14 @@ static void the_longest_name_fits(void **state) {
     memset(name, 'n', sizeof name);
     name[HF_NAME_MAX] = 0;
     c.name = name;
-    hf__doings_begin(&text);
+    hf__doings_begin(&text, "");
     hf__doings_add(&text, &c);
     hf__doings_end(&text);
     snprintf(wanted, sizeof wanted, "w lock 17 3 0 1731742801000 1 %s;", name);
     assert_reads(text.text, wanted);
     name[HF_NAME_MAX] = 'n';
     name[HF_NAME_MAX + 1] = 0;
-    hf__doings_begin(&text);
+    hf__doings_begin(&text, "");
     hf__doings_add(&text, &c);
     assert_reads(text.text, "");
 }
@@ -263,6 +279,7 @@ static void a_record_that_is_too_long_says_nothing(void **state) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_written_is_read),
+    cmocka_unit_test(whom_it_works_for_is_read),
     cmocka_unit_test(who_does_nothing_still_says_something),
     cmocka_unit_test(what_finds_no_room_is_counted),
     cmocka_unit_test(waits_alone_that_find_no_room_are_counted),

@@ -158,10 +158,18 @@ static bool look(watch *w) {
     return p != NULL;
 }
 
+/* A store with so many names that a look takes seconds shall have most of its
+ * time for others. */
+static int64_t pause_ms(const watch *w) {
+    const view_picture *now = view_now(w->view);
+    int64_t longer = now->stale ? 0 : 3 * (now->rtt_us / 1000);
+    return longer > WATCH_EVERY_MS ? longer : WATCH_EVERY_MS;
+}
+
 static void pause_until_next(watch *w) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += WATCH_EVERY_MS / 1000;
+    until.tv_sec += pause_ms(w) / 1000;
     pthread_mutex_lock(&w->mu);
     while (!w->ending && !w->poked &&
            pthread_cond_timedwait(&w->news, &w->mu, &until) == 0)

@@ -42,6 +42,7 @@ typedef struct console {
     bool tls;
     char host[128]; /* that it listens on, as Host has it; "" if local     */
     atomic_bool stopping;
+    atomic_int open; /* requests that came and are not over                */
     atomic_ullong answered[COUNTED_STATUSES];
 } console;
 

@@ -16,6 +16,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "../cli/status.h"
 #include "claims.h"
@@ -23,6 +24,8 @@
 #include "request.h"
 #include "route.h"
 #include "stream.h"
+
+enum { ANSWERS_MS = 3000 };
 
 struct server {
     console *console;
@@ -79,7 +82,10 @@ static bool swallow(request *r, const char *data, size_t n) {
 /* ---- the way ----------------------------------------------------------- */
 
 static void *arrive(void *cls, const char *uri, struct MHD_Connection *c) {
-    return request_new(cls, c, uri);
+    request *r = request_new(cls, c, uri);
+    if (r)
+        atomic_fetch_add(&r->console->open, 1);
+    return r;
 }
 
 static enum MHD_Result answer(request *r) {
@@ -127,6 +133,7 @@ static void completed(void *cls, struct MHD_Connection *connection, void **req,
     if (!r)
         return;
     *req = NULL;
+    atomic_fetch_sub(&r->console->open, 1);
     hangup_remove(r->console->hangup, r->post);
     if (r->stream)
         stream_free(r->stream);
@@ -181,8 +188,17 @@ server *server_start(console *c, int fd, const char *cert, const char *key) {
     return NULL;
 }
 
+/* What was decided is on its way to the clients; one that does not take it is
+ * not waited for. */
+static void await_answers(const console *c) {
+    const struct timespec moment = {.tv_nsec = 2000000};
+    for (int i = 0; i < ANSWERS_MS / 2 && atomic_load(&c->open) > 0; i++)
+        nanosleep(&moment, NULL);
+}
+
 /* The HTTP library must not be stopped while a connection is suspended: so
- * waits end first, then what the crews still do, then the streams. */
+ * waits end first, then what the crews still do, then the streams.  Then it
+ * must be given the time to send the answers. */
 void server_stop(server *s) {
     console *c;
     if (!s)
@@ -193,6 +209,7 @@ void server_stop(server *s) {
     crew_end(c->waits);
     crew_end(c->tasks);
     streams_end(c->streams);
+    await_answers(c);
     MHD_stop_daemon(s->daemon);
     free(s);
 }

@@ -708,7 +708,8 @@ static bool is_known(hf_client *client, const char *name, const char *kind) {
 
     hf_expect(HF_OK, hf_list(client, name, note_owned, &o, ERR));
     assert_int_equal(o.n, 1);
-    assert_int_equal(o.foreign, !*o.client);
+    if (o.foreign != !*o.client)
+        return false; /* its record came between records and places */
     assert_int_equal(o.foreign, strcmp(o.host, "ours") != 0);
     return !o.foreign;
 }

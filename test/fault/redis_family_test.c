@@ -18,7 +18,7 @@ enum { CROWD = 100, DEAD_FOR_MS = 4000, HOUR_MS = 3600 * 1000 };
 
 static hf_test_server *server;
 static hf_world skewed;
-static int64_t skew_us;
+static _Atomic int64_t skew_us; /* keepers ask, too */
 
 static int64_t skewed_wall(void) {
     return hf__real_world.wall_us() + skew_us;

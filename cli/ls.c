@@ -214,7 +214,7 @@ static void begin(listing *l) {
 
 static void put_json(listing *l, const view_line *line) {
     json_open(&l->json, NULL, '{');
-    place_json(&l->json, line->name, line);
+    place_json(&l->json, line->name, place_state(line), line);
     json_close(&l->json, '}');
     if (l->format == JSON)
         return;

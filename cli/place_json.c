@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * place_json.c - a line of claims as JSON, the same for `show` and `ls`. */
+ * place_json.c - a line of claims as JSON, the same for `show`, `ls` and the
+ * console. */
 #include "place_json.h"
 
 #include <time.h>
@@ -22,9 +23,9 @@ static void put_since(json *j, int64_t ms) {
     json_text(j, "since", text);
 }
 
-static void put_pid(json *j, const hf_place *p) {
-    if (p->pid > 0)
-        json_number(j, "pid", p->pid);
+void place_json_pid(json *j, int64_t pid) {
+    if (pid > 0)
+        json_number(j, "pid", pid);
     else
         json_null(j, "pid");
 }
@@ -37,7 +38,7 @@ static void put_blocker(json *j, const hf_place *p) {
     json_open(j, "blocker", '{');
     json_text_or_null(j, "owner", p->owner);
     json_text_or_null(j, "host", p->host);
-    put_pid(j, p);
+    place_json_pid(j, p->pid);
     json_flag(j, "holds", p->holds);
     json_close(j, '}');
 }
@@ -50,7 +51,7 @@ void place_json_claim(json *j, const char *key, const view_line *l,
     json_flag(j, "foreign", p->foreign);
     json_text_or_null(j, "user", p->user);
     json_text_or_null(j, "host", p->host);
-    put_pid(j, p);
+    place_json_pid(j, p->pid);
     json_text_or_null(j, "program", p->program);
     json_text_or_null(j, "why", p->why);
     json_text_or_null(j, "client", p->client);
@@ -76,10 +77,15 @@ static void put_claims(json *j, const char *key, const view_line *l,
     json_close(j, ']');
 }
 
-void place_json(json *j, const char *name, const view_line *l) {
+void place_json_waiters(json *j, const view_line *l) {
+    put_claims(j, "waiters", l, l->n - l->waiters, l->waiters);
+}
+
+void place_json(json *j, const char *name, const char *state,
+                const view_line *l) {
     json_text(j, "name", name);
     json_text_or_null(j, "kind", l->kind);
-    json_text(j, "state", place_state(l));
+    json_text(j, "state", state);
     if (l->counts)
         json_number(j, "count", l->count);
     else
@@ -89,6 +95,6 @@ void place_json(json *j, const char *name, const view_line *l) {
     else
         json_null(j, "holder");
     put_claims(j, "holders", l, 0, l->holders);
-    put_claims(j, "waiters", l, l->n - l->waiters, l->waiters);
+    place_json_waiters(j, l);
     put_claims(j, "lost", l, l->holders, l->n - l->holders - l->waiters);
 }

@@ -21,6 +21,7 @@ static const option_row rows[] = {
 
 static void print(const char *name, const lines *all, hf_client *client,
                   bool as_json) {
+    const view_line *l = place_line_for(all, HF_LOCK);
     json j = {.out = stdout};
     if (!as_json) {
         place_block(stdout, name, all);
@@ -28,7 +29,7 @@ static void print(const char *name, const lines *all, hf_client *client,
     }
     json_open(&j, NULL, '{');
     json_text(&j, "store", hf_store(client));
-    place_json(&j, name, place_line_for(all, HF_LOCK));
+    place_json(&j, name, place_state(l), l);
     json_close(&j, '}');
     putchar('\n');
 }

@@ -23,42 +23,8 @@ void write_time(json *j, const char *key, int64_t at_ms) {
     json_text(j, key, text);
 }
 
-static void write_claims(json *j, const char *key, const view_line *l,
-                         bool holds) {
-    json_open(j, key, '[');
-    for (size_t i = 0; i < l->n; i++)
-        if (l->claims[i].holds == holds && !l->claims[i].lost)
-            place_json_claim(j, NULL, l, &l->claims[i]);
-    json_close(j, ']');
-}
-
-static void write_lost(json *j, const char *key, const view_line *l) {
-    json_open(j, key, '[');
-    for (size_t i = 0; i < l->n; i++)
-        if (l->claims[i].lost)
-            place_json_claim(j, NULL, l, &l->claims[i]);
-    json_close(j, ']');
-}
-
-void write_waiters(json *j, const char *key, const view_line *l) {
-    write_claims(j, key, l, false);
-}
-
 void write_line(json *j, const view_line *l) {
-    json_text(j, "name", l->name);
-    json_text_or_null(j, "kind", l->kind);
-    json_text(j, "state", view_state_word(l->state));
-    if (l->counts)
-        json_number(j, "count", l->count);
-    else
-        json_null(j, "count");
-    if (l->holder)
-        place_json_claim(j, "holder", l, l->holder);
-    else
-        json_null(j, "holder");
-    write_claims(j, "holders", l, true);
-    write_waiters(j, "waiters", l);
-    write_lost(j, "lost", l);
+    place_json(j, l->name, view_state_word(l->state), l);
     json_flag(j, "stuck", l->stuck);
 }
 
@@ -73,10 +39,7 @@ void write_event(json *j, const view_event *e, uint64_t id) {
     json_text_or_null(j, "owner", c->owner);
     json_text_or_null(j, "user", c->user);
     json_text_or_null(j, "host", c->host);
-    if (c->pid > 0)
-        json_number(j, "pid", c->pid);
-    else
-        json_null(j, "pid");
+    place_json_pid(j, c->pid);
     json_text_or_null(j, "why", c->why);
     json_token(j, "token", c->token);
     json_text_or_null(j, "text", e->text);
@@ -88,10 +51,7 @@ void write_client(json *j, const hf_presence *c) {
     json_text(j, "client", c->client);
     json_text_or_null(j, "user", c->user);
     json_text_or_null(j, "host", c->host);
-    if (c->pid > 0)
-        json_number(j, "pid", c->pid);
-    else
-        json_null(j, "pid");
+    place_json_pid(j, c->pid);
     json_text_or_null(j, "program", c->program);
     json_text_or_null(j, "why", c->why);
     json_number(j, "holds", (int64_t)c->holds);

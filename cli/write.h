@@ -10,7 +10,6 @@
 
 /* The members of a line's object. */
 void write_line(json *j, const view_line *l);
-void write_waiters(json *j, const char *key, const view_line *l);
 
 /* A whole object. */
 void write_event(json *j, const view_event *e, uint64_t id);

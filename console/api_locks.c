@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "../cli/place_json.h"
 #include "../cli/write.h"
 #include "select.h"
 
@@ -74,7 +75,7 @@ void api_waiters(request *r) {
         json j = request_json(r, 200);
         json_open(&j, NULL, '{');
         json_text(&j, "name", l->name);
-        write_waiters(&j, "waiters", l);
+        place_json_waiters(&j, l);
         write_look(&j, &p->seen);
         json_close(&j, '}');
     }

@@ -67,7 +67,7 @@ install(EXPORT holdfast NAMESPACE holdfast:: FILE holdfast-targets.cmake
 configure_package_config_file(cmake/holdfast-config.cmake.in
     holdfast-config.cmake INSTALL_DESTINATION ${package})
 write_basic_package_version_file(holdfast-config-version.cmake
-    COMPATIBILITY SameMinorVersion)
+    COMPATIBILITY SameMajorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/holdfast-config.cmake
     ${PROJECT_BINARY_DIR}/holdfast-config-version.cmake
     DESTINATION ${package})

@@ -44,7 +44,7 @@ extern "C" {
 #endif
 
 #define HF_API             __attribute__((visibility("default")))
-#define HF_VERSION         "0.1.0"
+#define HF_VERSION         "1.0.0"
 #define HF_FOREVER         (-1)
 #define HF_NAME_MAX        255 /* bytes in a name                        */
 #define HF_ERROR_TEXT_SIZE 240
@@ -150,8 +150,35 @@ typedef struct hf_event {
 
 /* Runs with none of the library's locks held, on the thread that granted or
  * released, or on the keeper's; should be short, and must not close the
- * client. */
+ * client.  With hf_options.loop it runs in hf_process, and may do anything. */
 typedef void hf_event_fn(void *arg, const hf_event *event);
+
+/* A name and what belongs to it, as it is, not escaped. */
+typedef struct hf_label {
+    const char *name, *value;
+} hf_label;
+
+/* What those want to read who look for the cause of trouble: connections that
+ * come and go, masters that change, requests that fail.  Secrets never stand
+ * in it. */
+typedef enum hf_log_level {
+    HF_LOG_NONE,
+    HF_LOG_ERROR, /* somebody must act: credentials refused, no such file   */
+    HF_LOG_WARN,  /* trouble that is being dealt with                       */
+    HF_LOG_INFO,  /* opened, closed, connected, moved to another master     */
+    HF_LOG_DEBUG  /* every request of the core to the store                 */
+} hf_log_level;
+
+typedef struct hf_log_entry {
+    hf_log_level level;
+    const char *text;       /* a sentence that stays the same               */
+    const hf_label *fields; /* what is different each time: "store", "name" */
+    size_t n_fields;
+} hf_log_entry;
+
+/* Runs where it happens, on whatever thread, also under locks of the library:
+ * it writes the entry down, and calls nothing of holdfast. */
+typedef void hf_log_fn(void *arg, const hf_log_entry *entry);
 
 typedef struct hf_options {
     size_t size;         /* sizeof(hf_options)                             */
@@ -174,6 +201,10 @@ typedef struct hf_options {
     const char *stats_names; /* patterns under which locks are counted, see
                                 hf_stats: "order:*, nightly"
                                                 (the first names as they are) */
+    bool loop; /* on_event and on_state run in hf_process, and nowhere else */
+    hf_log_fn *on_log;
+    void *log_arg;
+    hf_log_level log_level; /* how much of it                (HF_LOG_INFO) */
 } hf_options;
 
 #define HF_OPTIONS_INIT                                                        \
@@ -337,7 +368,9 @@ typedef enum hf_state {
 
 /* Called at each change of state of a hold taken through `lock`, on the
  * library's thread, with none of its locks held.  `why` is an HF_E….  It may
- * call anything but hf_lock_free and hf_close. */
+ * call anything but hf_lock_free and hf_close.  With hf_options.loop it is
+ * called in hf_process, may call these too, and of several changes since then
+ * it is told the last. */
 typedef void hf_state_fn(void *arg, hf_lock *lock, hf_state state, int why);
 
 /* One callback per handle; NULL takes it away and waits until it no longer
@@ -563,6 +596,84 @@ HF_API int hf_guard_fd(hf_guard *guard);
  * inside as well, until it leaves, executes something, or ends. */
 HF_API void hf_guard_leave(hf_guard *guard);
 
+/* ---- event loops ------------------------------------------------------- */
+
+/* What takes time has a second form, hf_…_async, that does not.  It begins the
+ * same thing and returns; when that is done, `fn` is told once what the first
+ * form would have returned.  fn runs in hf_process and nowhere else, with none
+ * of the library's locks held, and may do anything: begin something, free the
+ * object, close the client.  The rest is as it was: leases are renewed by the
+ * library's own threads, however busy the loop is.
+ *
+ *     static void got_it(void *arg, int rc, const hf_error *err) {
+ *         if (rc == HF_OK)
+ *             write_report(hf_lock_token(lock));
+ *         hf_lock_release_async(lock, NULL, NULL, NULL);
+ *     }
+ *     hf_lock_acquire_async(lock, HF_FOREVER, got_it, NULL, &err);
+ *     while (poll(&(struct pollfd){hf_fd(client), POLLIN, 0}, 1, -1) > 0)
+ *         hf_process(client);
+ *
+ * HF_OK: it has begun.  Otherwise, and that is only HF_EUSAGE, HF_EFORKED,
+ * HF_ENO_MEMORY or HF_ESYSTEM, it has not, and fn is told nothing.  fn may be
+ * NULL.  `err` is for the call; what fn is told lives until fn returns.
+ *
+ * Cancelling is as ever: hf_lock_cancel and its like end what waits, and fn is
+ * told HF_ECANCELLED.  Freeing the object ends all that was begun through it,
+ * and fn is not told.  That waits for the request that is under way, and for a
+ * grant that must go back: release it before, and freeing costs nothing.
+ *
+ * A lock must belong to its handle (HF_OWNER_HANDLE, as a permit does anyway),
+ * all members of a multi-lock likewise: the loop's thread does many things at
+ * a time, and cannot be told apart by the thread.
+ *
+ * Ten thousand waits are no more threads than one: docs/event-loops.md. */
+typedef void hf_done_fn(void *arg, int rc, const hf_error *err);
+
+/* A descriptor that is readable while hf_process has something to do.  Belongs
+ * to the client; poll it, do not read it.  Negative: an error code. */
+HF_API int hf_fd(hf_client *client);
+
+/* Runs the callbacks that are due, and returns how many: never waits, and leaves
+ * what is added meanwhile to the next time.  For one thread at a time; not from
+ * a callback of its own (HF_EUSAGE).  Negative: an error code. */
+HF_API int hf_process(hf_client *client);
+
+HF_API int hf_lock_acquire_async(hf_lock *lock, int wait_ms, hf_done_fn *fn,
+                                 void *arg, hf_error *err);
+
+/* Not held any more when this returns, as far as we are concerned; fn is told
+ * when the store knows. */
+HF_API int hf_lock_release_async(hf_lock *lock, hf_done_fn *fn, void *arg,
+                                 hf_error *err);
+HF_API int hf_lock_release_after_async(hf_lock *lock, int ms, hf_done_fn *fn,
+                                       void *arg, hf_error *err);
+HF_API int hf_lock_extend_async(hf_lock *lock, int lease_ms, hf_done_fn *fn,
+                                void *arg, hf_error *err);
+HF_API int hf_semaphore_acquire_async(hf_semaphore *sem, int n, int wait_ms,
+                                      hf_done_fn *fn, void *arg, hf_error *err);
+HF_API int hf_semaphore_release_async(hf_semaphore *sem, int n, hf_done_fn *fn,
+                                      void *arg, hf_error *err);
+HF_API int hf_latch_wait_async(hf_latch *latch, int wait_ms, hf_done_fn *fn,
+                               void *arg, hf_error *err);
+HF_API int hf_latch_count_down_async(hf_latch *latch, hf_done_fn *fn, void *arg,
+                                     hf_error *err);
+
+/* *ret is set before fn is told, and must live until then. */
+HF_API int hf_job_begin_async(hf_job **ret, hf_client *client, const char *name,
+                              const hf_job_options *options, hf_done_fn *fn,
+                              void *arg, hf_error *err);
+HF_API int hf_job_end_async(hf_job *job, hf_done_fn *fn, void *arg,
+                            hf_error *err);
+
+/* Anything else that takes time: `work` runs on a thread of the library's, and
+ * fn is told what it returned.  There are few of these threads: ask there, as
+ * hf_semaphore_count or hf_list do, but do not wait.  hf_close waits for what
+ * has begun; fn is not told then. */
+typedef int hf_work_fn(void *arg, hf_error *err);
+HF_API int hf_call_async(hf_client *client, hf_work_fn *work, hf_done_fn *fn,
+                         void *arg, hf_error *err);
+
 /* ---- who holds, who waits ---------------------------------------------- */
 
 /* One claim in the line of a name.  Strings are lent for the call, "" where
@@ -659,10 +770,6 @@ typedef enum hf_sample_type {
     HF_HISTOGRAM /* how many took how long                                 */
 } hf_sample_type;
 
-typedef struct hf_label {
-    const char *name, *value; /* the value as it is, not escaped           */
-} hf_label;
-
 /* One number.  Everything is lent for the call. */
 typedef struct hf_sample {
     const char *metric, *help; /* "holdfast_lock_held", a sentence         */
@@ -750,6 +857,20 @@ HF_API int hf_uri_check(const char *uri, hf_error *err);
 HF_API size_t hf_uri_redact(const char *uri, char *buf, size_t size);
 
 HF_API const char *hf_version(void); /* of the library that runs */
+
+/* Whose memory the library takes: as malloc, realloc and free, with `arg`.
+ * Before anything else of the library is called; HF_EUSAGE: it is too late, or
+ * one of them is NULL.  What the stores' client libraries need they take
+ * themselves. */
+typedef struct hf_allocator {
+    size_t size; /* sizeof(hf_allocator) */
+    void *(*alloc)(void *arg, size_t n);
+    void *(*resize)(void *arg, void *p, size_t n);
+    void (*release)(void *arg, void *p);
+    void *arg;
+} hf_allocator;
+
+HF_API int hf_set_allocator(const hf_allocator *allocator, hf_error *err);
 
 /* The schemes this installation can open, "redis sqlite …".  Lent. */
 HF_API const char *hf_stores(void);

@@ -118,7 +118,7 @@ check: ##       includes, format, shell scripts
 	@tools/setup.sh check
 	tools/check-includes.sh
 	clang-format --dry-run --Werror $(sources)
-	shellcheck .ci/run $(shell find tools test bench models proof -name '*.sh')
+	shellcheck .ci/run $(shell find tools test bench models proof man -name '*.sh')
 
 format: ##      let clang-format have its way
 	clang-format -i $(sources)

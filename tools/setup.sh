@@ -26,6 +26,7 @@ libmariadb-dev       -             the mariadb store
 libncurses-dev       -             holdfast top
 libmicrohttpd-dev    -             the console
 libjansson-dev       -             likewise
+scdoc                scdoc         the manual
 LIST
 }
 
@@ -63,6 +64,8 @@ clang                    clang         the fuzzer
 libclang-rt-14-dev       -             the fuzzer's run-time
 clang-tidy               clang-tidy    static analysis
 cppcheck                 cppcheck      likewise
+mandoc                   mandoc        checks the manual, and makes HTML of it
+groff-base               groff         likewise
 LIST
 }
 

@@ -6,6 +6,20 @@
 # and <STORE>_INCLUDE_DIRS as pkg-config knows them.
 set(hf_modules redis zookeeper etcd postgres mariadb)
 
+# The names by which any machine's linker knows the libraries, for what others
+# read: paths are this machine's.
+function(hf_by_name ret)
+    set(names "")
+    foreach(library ${ARGN})
+        if(IS_ABSOLUTE "${library}")
+            get_filename_component(library "${library}" NAME_WE)
+            string(REGEX REPLACE "^lib" "" library "${library}")
+        endif()
+        list(APPEND names ${library})
+    endforeach()
+    set(${ret} ${names} PARENT_SCOPE)
+endfunction()
+
 function(hf_say store text)
     string(LENGTH "${store}" width)
     math(EXPR pad "9 - ${width}")

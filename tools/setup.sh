@@ -34,6 +34,7 @@ test_needs() {
     build_needs
     cat <<'LIST'
 libcmocka-dev            -             unit tests
+g++                      g++           programs in C++ that use the library
 bats                     bats          tests of the command
 redis-server             redis-server  private servers for the tests
 redis-tools              redis-cli     looks at them from outside

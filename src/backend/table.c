@@ -39,7 +39,7 @@ typedef struct store {
     const char *scheme;
     const hf_backend_ops *ops; /* NULL: in the module, or not built */
     const char *module;
-    const char *package; /* what to install when it is missing */
+    const char *package; /* what to install when it is missing: Debian's name */
 } store;
 
 #ifdef HF_WITH_SQLITE
@@ -76,15 +76,15 @@ typedef struct store {
 static const store stores[] = {
     {"memory", &hf__memory_ops, NULL, NULL},
     {"sqlite", SQLITE, NULL, "libsqlite3-dev, and build holdfast again"},
-    {"redis", REDIS, "redis", "the module holdfast-redis"},
-    {"redis+unix", REDIS, "redis", "the module holdfast-redis"},
-    {"redis+sentinel", REDIS, "redis", "the module holdfast-redis"},
-    {"redis+cluster", REDIS, "redis", "the module holdfast-redis"},
-    {"redlock", REDIS, "redis", "the module holdfast-redis"},
-    {"zk", ZOOKEEPER, "zookeeper", "the module holdfast-zookeeper"},
-    {"etcd", ETCD, "etcd", "the module holdfast-etcd"},
-    {"postgresql", POSTGRES, "postgres", "the module holdfast-postgres"},
-    {"mariadb", MARIADB, "mariadb", "the module holdfast-mariadb"},
+    {"redis", REDIS, "redis", "libholdfast-redis1"},
+    {"redis+unix", REDIS, "redis", "libholdfast-redis1"},
+    {"redis+sentinel", REDIS, "redis", "libholdfast-redis1"},
+    {"redis+cluster", REDIS, "redis", "libholdfast-redis1"},
+    {"redlock", REDIS, "redis", "libholdfast-redis1"},
+    {"zk", ZOOKEEPER, "zookeeper", "libholdfast-zookeeper1"},
+    {"etcd", ETCD, "etcd", "libholdfast-etcd1"},
+    {"postgresql", POSTGRES, "postgres", "libholdfast-postgresql1"},
+    {"mariadb", MARIADB, "mariadb", "libholdfast-mariadb1"},
 };
 
 enum { N_STORES = sizeof stores / sizeof stores[0] };
@@ -114,7 +114,8 @@ static int load(const hf_backend_ops **ret, const store *s, hf_error *err) {
     object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!object)
         return hf__fail(err, HF_ENO_STORE,
-                        "the store '%s' is not installed: install %s (%s)",
+                        "the store '%s' is not part of this installation: "
+                        "install %s (%s)",
                         s->scheme, s->package, dlerror());
     found = dlsym(object, HF_MODULE_SYMBOL);
     if (!found || found->abi != HF_MODULE_ABI)

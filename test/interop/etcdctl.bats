@@ -13,7 +13,7 @@ begin() {
     etcd_start
     export HOLDFAST_STORE=etcd://127.0.0.1:$ETCD_PORT
     run "$HOLDFAST" ls
-    case $output in *"module holdfast-etcd"*) skip "$output" ;; esac
+    case $output in *"libholdfast-etcd1"*) skip "$output" ;; esac
     [ "$status" -eq 0 ]
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
+
 #define NONE SIZE_MAX
 
 enum {
@@ -353,7 +355,7 @@ static bool add_circle(graph *g, hf_circles *ret, size_t start) {
     for (size_t at = g->actors[start].from; at != start;
          at = g->actors[at].from)
         n++;
-    c->links = calloc(n, sizeof *c->links);
+    c->links = hf__calloc(n, sizeof *c->links);
     if (!c->links)
         return false;
     c->n = n;
@@ -380,11 +382,11 @@ static int find_circles(graph *g, hf_circles *ret) {
 static int work(graph *g, hf_circles *ret, hf_records *records) {
     size_t n = records->n_claims;
 
-    g->actors = calloc(n, sizeof *g->actors);
-    g->holds = calloc(n, sizeof *g->holds);
-    g->groups = calloc(n, sizeof *g->groups);
-    g->queue = calloc(n, sizeof *g->queue);
-    ret->all = calloc(HF_CIRCLES_MAX, sizeof *ret->all);
+    g->actors = hf__calloc(n, sizeof *g->actors);
+    g->holds = hf__calloc(n, sizeof *g->holds);
+    g->groups = hf__calloc(n, sizeof *g->groups);
+    g->queue = hf__calloc(n, sizeof *g->queue);
+    ret->all = hf__calloc(HF_CIRCLES_MAX, sizeof *ret->all);
     if (!g->actors || !g->holds || !g->groups || !g->queue || !ret->all)
         return HF_ENO_MEMORY;
     take_claims(g, records);
@@ -405,17 +407,17 @@ int hf__circles_find(hf_circles *ret, hf_records *records) {
     rc = work(&g, ret, records);
     if (rc != HF_OK)
         hf__circles_free(ret);
-    free(g.actors);
-    free(g.holds);
-    free(g.groups);
-    free(g.queue);
+    hf__free(g.actors);
+    hf__free(g.holds);
+    hf__free(g.groups);
+    hf__free(g.queue);
     return rc;
 }
 
 void hf__circles_free(hf_circles *circles) {
     for (size_t i = 0; i < circles->n; i++)
-        free(circles->all[i].links);
-    free(circles->all);
+        hf__free(circles->all[i].links);
+    hf__free(circles->all);
     *circles = (hf_circles){0};
 }
 

@@ -38,6 +38,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "err.h"
 #include "uncancelled.h"
 #include "world.h"
@@ -305,7 +306,7 @@ void hf_guard_leave(hf_guard *guard) {
         close(guard->lock);
     if (guard->folder >= 0)
         close(guard->folder);
-    free(guard);
+    hf__free(guard);
 }
 
 static int enter(hf_guard *g, const char *path, int wait_ms, hf_error *err) {
@@ -339,7 +340,7 @@ int hf_guard_enter(hf_guard **ret, const char *path, uint64_t token,
         return hf__fail(err, HF_EUSAGE, "%" PRIu64 " is not a token", token);
     if (wait_ms < HF_FOREVER)
         return hf__fail(err, HF_EUSAGE, "a wait of %d ms", wait_ms);
-    g = calloc(1, sizeof *g);
+    g = hf__calloc(1, sizeof *g);
     if (!g)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     g->folder = g->lock = g->news = -1;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "doing.h"
 #include "err.h"
 #include "look.h"
@@ -46,13 +47,13 @@ static int read_records(hf_records *ret, hf_client *client, hf_time by,
                         "clients",
                         hf_store(client));
     if (!client->hidden) {
-        r.own = malloc(sizeof *r.own);
+        r.own = hf__malloc(sizeof *r.own);
         if (!r.own)
             return hf__fail_plain(err, HF_ENO_MEMORY);
         hf__doing_now(client, r.own);
     }
     rc = ops->clients(client->be, read_record, &r, by, err);
-    free(r.own);
+    hf__free(r.own);
     if (rc == HF_OK && hf__records_sort(ret) != HF_OK)
         rc = hf__fail_plain(err, HF_ENO_MEMORY);
     if (rc != HF_OK)
@@ -137,7 +138,7 @@ static int by_name_and_time(const void *a, const void *b) {
 static int find_extra(listing *l, hf_error *err) {
     hf_records *r = &l->records;
 
-    l->extra = malloc((r->n_claims + 1) * sizeof *l->extra);
+    l->extra = hf__malloc((r->n_claims + 1) * sizeof *l->extra);
     if (!l->extra)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     for (size_t i = 0; i < r->n_claims; i++)
@@ -222,7 +223,7 @@ static int list(hf_client *client, listing *l, hf_error *err) {
         tell_extra(l, l->last);
         tell_extra(l, NULL);
     }
-    free(l->extra);
+    hf__free(l->extra);
     hf__records_free(&l->records);
     return rc;
 }
@@ -332,7 +333,7 @@ static void keep_confirmed(hf_client *client, const hf_records *records,
         if (is_confirmed(client, records, &circles->all[i], by))
             circles->all[kept++] = circles->all[i];
         else
-            free(circles->all[i].links);
+            hf__free(circles->all[i].links);
     circles->n = kept;
 }
 
@@ -388,13 +389,13 @@ static int tell_circles(hf_client *client, hf_deadlock_fn *fn, void *arg,
 
         if (!concerns(client, c))
             continue;
-        all = calloc(c->n, sizeof *all);
+        all = hf__calloc(c->n, sizeof *all);
         if (!all)
             return hf__fail_plain(err, HF_ENO_MEMORY);
         for (size_t j = 0; j < c->n; j++)
             all[j] = stuck_at(client, records, &c->links[j]);
         fn(arg, all, c->n);
-        free(all);
+        hf__free(all);
     }
     return HF_OK;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
+
 enum { UUID = 36 };
 
 /* Room for one more; NULL: there is none. */
@@ -15,7 +17,7 @@ static void *widen(void *old, size_t n, size_t *room, size_t size) {
 
     if (n < *room)
         return old;
-    new = realloc(old, wide * size);
+    new = hf__realloc(old, wide * size);
     if (new)
         *room = wide;
     return new;
@@ -26,14 +28,14 @@ void hf__records_add(void *arg, const hf_identity *who, const char *doing) {
     hf_record *all =
         widen(records->all, records->n, &records->room, sizeof *records->all);
     char *copy = strnlen(doing, HF_DOING_MAX + 1) > HF_DOING_MAX ?
-                     strdup("") :
-                     strdup(doing);
+                     hf__strdup("") :
+                     hf__strdup(doing);
 
     if (all)
         records->all = all;
     if (!all || !copy) {
         records->failed = true;
-        free(copy);
+        hf__free(copy);
         return;
     }
     all[records->n++] =
@@ -63,7 +65,7 @@ static void drop_twins(hf_records *records) {
         hf_record *r = &records->all[i];
 
         if (kept && by_client(&records->all[kept - 1], r) == 0)
-            free(r->doing);
+            hf__free(r->doing);
         else
             records->all[kept++] = *r;
     }
@@ -136,9 +138,9 @@ int hf__records_sort(hf_records *records) {
 
 void hf__records_free(hf_records *records) {
     for (size_t i = 0; i < records->n; i++)
-        free(records->all[i].doing);
-    free(records->all);
-    free(records->claims);
+        hf__free(records->all[i].doing);
+    hf__free(records->all);
+    hf__free(records->claims);
     *records = (hf_records){0};
 }
 

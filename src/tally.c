@@ -5,9 +5,9 @@
  * Nothing here makes an acquire wait: numbers are added to without a lock. */
 #include "tally.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "client.h"
 #include "err.h"
 
@@ -170,7 +170,7 @@ static void begin(struct hf_tally *t, const char *label) {
 /* One more, under that label; NULL: no memory. */
 static struct hf_tally *append(hf_tallies *t, const char *label, size_t len) {
     size_t n = atomic_load_explicit(&t->n, memory_order_relaxed);
-    struct hf_tally *made = calloc(1, sizeof *made + len + 1);
+    struct hf_tally *made = hf__calloc(1, sizeof *made + len + 1);
 
     if (!made)
         return NULL;
@@ -252,6 +252,6 @@ int hf__tallies_init(hf_tallies *t, const char *names, hf_error *err) {
 
 void hf__tallies_free(hf_tallies *t) {
     for (size_t i = 0; i < atomic_load(&t->n); i++)
-        free(t->tallies[i]);
+        hf__free(t->tallies[i]);
     pthread_mutex_destroy(&t->mu);
 }

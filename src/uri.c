@@ -17,10 +17,10 @@
 #include "uri.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "alloc.h"
 #include "err.h"
 
 enum { TEXT_MAX = 4096, PORT_MAX = 65535 };
@@ -123,7 +123,7 @@ static int hex(char c) {
 
 /* A copy of `from` with its escapes resolved. */
 static int decode(char **ret, span from, hf_error *err) {
-    char *to = malloc(from.n + 1);
+    char *to = hf__malloc(from.n + 1);
     if (to == NULL)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     size_t n = 0;
@@ -136,7 +136,7 @@ static int decode(char **ret, span from, hf_error *err) {
             i += 2;
         }
         if (c == 0) {
-            free(to);
+            hf__free(to);
             return hf__fail(err, HF_EURI,
                             "a '%%' in the store's address is not followed by "
                             "two digits of a byte: write '%%' itself as %%25");
@@ -163,17 +163,17 @@ static bool has_control(const char *s) {
 /* ---- parameters -------------------------------------------------------- */
 
 int hf__uri_replace(char **text, const char *by, hf_error *err) {
-    char *copy = strdup(by);
+    char *copy = hf__strdup(by);
     if (copy == NULL)
         return hf__fail_plain(err, HF_ENO_MEMORY);
-    free(*text);
+    hf__free(*text);
     *text = copy;
     return HF_OK;
 }
 
 static int add_param(hf_uri *uri, span key, span value, hf_error *err) {
     hf_uri_param *params =
-        reallocarray(uri->params, uri->n_params + 1, sizeof *params);
+        hf__reallocarray(uri->params, uri->n_params + 1, sizeof *params);
     if (params == NULL)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     uri->params = params;
@@ -267,7 +267,7 @@ static int check_host(const hf_uri *uri, enum shape shape, const char *host,
 static int parse_host(hf_uri *uri, enum shape shape, span from, hf_error *err) {
     span name;
     hf_uri_host *hosts =
-        reallocarray(uri->hosts, uri->n_hosts + 1, sizeof *hosts);
+        hf__reallocarray(uri->hosts, uri->n_hosts + 1, sizeof *hosts);
     if (hosts == NULL)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     uri->hosts = hosts;
@@ -494,7 +494,7 @@ int hf_uri_parse(hf_uri **ret, const char *text, hf_error *err) {
     int rc = check_text(text, err);
     if (rc != HF_OK)
         return rc;
-    hf_uri *uri = calloc(1, sizeof *uri);
+    hf_uri *uri = hf__calloc(1, sizeof *uri);
     if (uri == NULL)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     rc = hf__uri_replace(&uri->text, text, err);
@@ -513,24 +513,24 @@ int hf_uri_parse(hf_uri **ret, const char *text, hf_error *err) {
 static void free_secret(char *text) {
     if (text != NULL)
         explicit_bzero(text, strlen(text));
-    free(text);
+    hf__free(text);
 }
 
 void hf_uri_free(hf_uri *uri) {
     if (uri == NULL)
         return;
     for (size_t i = 0; i < uri->n_hosts; i++)
-        free(uri->hosts[i].host);
+        hf__free(uri->hosts[i].host);
     for (size_t i = 0; i < uri->n_params; i++) {
-        free(uri->params[i].key);
+        hf__free(uri->params[i].key);
         free_secret(uri->params[i].value);
     }
-    free(uri->hosts);
-    free(uri->params);
-    free(uri->path);
-    free(uri->user);
+    hf__free(uri->hosts);
+    hf__free(uri->params);
+    hf__free(uri->path);
+    hf__free(uri->user);
     free_secret(uri->password);
-    free(uri->scheme);
+    hf__free(uri->scheme);
     free_secret(uri->text);
-    free(uri);
+    hf__free(uri);
 }

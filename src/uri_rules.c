@@ -5,10 +5,10 @@
  * Each rule is there because the address would otherwise be accepted and mean
  * something else than its writer thinks: another file, another server, another
  * kind of safety. */
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "alloc.h"
 #include "err.h"
 #include "uri.h"
 
@@ -72,8 +72,8 @@ static void drop_param(hf_uri *uri, const char *key) {
             uri->params[kept++] = uri->params[i];
             continue;
         }
-        free(uri->params[i].key);
-        free(uri->params[i].value);
+        hf__free(uri->params[i].key);
+        hf__free(uri->params[i].value);
     }
     uri->n_params = kept;
 }
@@ -146,11 +146,11 @@ static int settle_sentinel(hf_uri *uri, hf_error *err) {
     if (master != NULL) {
         const char *db = uri->path != NULL ? uri->path : "";
         size_t size = strlen(master) + strlen(db) + 2;
-        char *path = malloc(size);
+        char *path = hf__malloc(size);
         if (path == NULL)
             return hf__fail_plain(err, HF_ENO_MEMORY);
         stpcpy(stpcpy(stpcpy(path, master), *db != '\0' ? "/" : ""), db);
-        free(uri->path);
+        hf__free(uri->path);
         uri->path = path;
         drop_param(uri, "sentinelMasterId");
     }

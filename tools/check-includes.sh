@@ -49,9 +49,11 @@ src/presence.*           allow  src/claim.h
 src/presence.*           allow  src/client.h
 src/presence.*           deny   *
 src/records.*            allow  src/records.h
+src/records.*            allow  src/alloc.h
 src/records.*            allow  src/presence.h
 src/records.*            deny   *
 src/deadlock.*           allow  src/deadlock.h
+src/deadlock.*           allow  src/alloc.h
 src/deadlock.*           allow  src/records.h
 src/deadlock.*           deny   *
 src/backend/*            deny   src/client.h
@@ -97,6 +99,7 @@ src/multi.*              deny   src/backend/*
 src/count.*              deny   src/backend/*
 src/job.*                deny   src/backend/*
 src/guard*               allow  include/holdfast.h
+src/guard*               allow  src/alloc.h
 src/guard*               allow  src/err.h
 src/guard*               allow  src/uncancelled.h
 src/guard*               allow  src/world.h

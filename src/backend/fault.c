@@ -4,8 +4,8 @@
 #include "fault.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 
+#include "../alloc.h"
 #include "../err.h"
 #include "../world.h"
 
@@ -64,7 +64,7 @@ static void fault_close(hf_backend *be, bool forked) {
         return;
     pthread_mutex_destroy(&f->mu);
     pthread_cond_destroy(&f->cond);
-    free(f);
+    hf__free(f);
 }
 
 static unsigned fault_can(const hf_backend *be, hf_kind kind) {
@@ -235,7 +235,7 @@ static const hf_backend_ops fault_ops = {
 };
 
 hf_backend *hf__fault_wrap(void *arg, hf_backend *inner) {
-    fault *f = calloc(1, sizeof *f);
+    fault *f = hf__calloc(1, sizeof *f);
 
     if (!f) {
         inner->ops->close(inner, false);

@@ -19,9 +19,9 @@
  * is granted just goes.  What changes a number is remembered by its nonce, so
  * that it counts once however often it is asked for. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../alloc.h"
 #include "../claim.h"
 #include "../err.h"
 #include "../plant.h"
@@ -134,7 +134,7 @@ static void remove_place(place **link) {
     place *gone = *link;
 
     *link = gone->next;
-    free(gone);
+    hf__free(gone);
 }
 
 static void remove_holders(line *l) {
@@ -173,7 +173,7 @@ static line *get_line(store *s, hf_kind kind, const char *name) {
         expire(l);
         return l;
     }
-    l = calloc(1, sizeof *l);
+    l = hf__calloc(1, sizeof *l);
     if (!l)
         return NULL;
     l->kind = manners[kind].line;
@@ -197,7 +197,7 @@ static bool keeps_to_the_line(const hf_claim *c) {
 }
 
 static place *append(line *l, memory *m, const hf_claim *c) {
-    place *p = calloc(1, sizeof *p), **link = &l->first;
+    place *p = hf__calloc(1, sizeof *p), **link = &l->first;
 
     if (!p)
         return NULL;
@@ -232,7 +232,7 @@ static int admitted(line *l, const place *mine) {
 
     for (const place *p = l->first; p; p = p->next)
         n++;
-    entries = calloc((size_t)n, sizeof *entries);
+    entries = hf__calloc((size_t)n, sizeof *entries);
     if (!entries)
         return HF_ENO_MEMORY;
     n = 0;
@@ -246,7 +246,7 @@ static int admitted(line *l, const place *mine) {
     if (unseen)
         entries[me].fifo = false;
     yes = hf__admit(entries, n, me, l->number, l->number).admitted;
-    free(entries);
+    hf__free(entries);
     return yes ? HF_OK : HF_BUSY;
 }
 
@@ -340,7 +340,7 @@ static answer *remember(line *l, const hf_claim *c) {
     answer *a;
 
     if (!l->answers)
-        l->answers = calloc(REMEMBERED, sizeof *l->answers);
+        l->answers = hf__calloc(REMEMBERED, sizeof *l->answers);
     if (!l->answers)
         return NULL;
     a = &l->answers[l->n_answers++ % REMEMBERED];
@@ -356,7 +356,7 @@ static store *get_store(const char *name) {
 
     while (s && strcmp(s->name, name) != 0)
         s = s->next;
-    if (!s && (s = calloc(1, sizeof *s))) {
+    if (!s && (s = hf__calloc(1, sizeof *s))) {
         snprintf(s->name, sizeof s->name, "%s", name);
         s->next = stores;
         stores = s;
@@ -374,10 +374,10 @@ static void free_store(store *s) {
         next = l->next;
         while (l->first)
             remove_place(&l->first);
-        free(l->answers);
-        free(l);
+        hf__free(l->answers);
+        hf__free(l);
     }
-    free(s);
+    hf__free(s);
 }
 
 /* What a client could not give back stays until its lease ends. */
@@ -396,7 +396,7 @@ static void orphan(memory *m) {
 
 static int memory_open(hf_backend **ret, const hf_uri *uri, const hf_host *host,
                        hf_time by, hf_error *err) {
-    memory *m = calloc(1, sizeof *m);
+    memory *m = hf__calloc(1, sizeof *m);
     const char *name = uri->path ? uri->path : "";
 
     (void)by;
@@ -411,7 +411,7 @@ static int memory_open(hf_backend **ret, const hf_uri *uri, const hf_host *host,
     m->base.host = host;
     pthread_mutex_unlock(&mu);
     if (!m->store) {
-        free(m);
+        hf__free(m);
         return hf__fail_plain(err, HF_ENO_MEMORY);
     }
     m->base.ops = &hf__memory_ops;
@@ -433,8 +433,8 @@ static void memory_close(hf_backend *be, bool forked) {
     if (!m->store->clients)
         free_store(m->store);
     pthread_mutex_unlock(&mu);
-    free(m->doing);
-    free(m);
+    hf__free(m->doing);
+    hf__free(m);
 }
 
 static unsigned memory_can(const hf_backend *be, hf_kind kind) {
@@ -514,7 +514,7 @@ static int memory_attempt(hf_backend *be, hf_claim *c, bool waits, hf_time by,
 /* ---- watch ------------------------------------------------------------- */
 
 static int watch_on(memory *m, const hf_claim *c) {
-    watcher *w = calloc(1, sizeof *w);
+    watcher *w = hf__calloc(1, sizeof *w);
 
     if (!w)
         return HF_ENO_MEMORY;
@@ -538,7 +538,7 @@ static void watch_off(memory *m, const hf_claim *c) {
     gone = *link;
     if (gone) {
         *link = gone->next;
-        free(gone);
+        hf__free(gone);
     }
 }
 
@@ -784,13 +784,13 @@ static int memory_count(hf_backend *be, hf_claim *c, hf_count_op op,
 static int memory_announce(hf_backend *be, const char *doing, int lease_ms,
                            hf_time by, hf_error *err) {
     memory *m = (memory *)be;
-    char *text = strdup(doing);
+    char *text = hf__strdup(doing);
 
     (void)by;
     if (!text)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     pthread_mutex_lock(&mu);
-    free(m->doing);
+    hf__free(m->doing);
     m->doing = text;
     m->doing_until = hf__now() + lease_ms * HF_MS;
     pthread_mutex_unlock(&mu);

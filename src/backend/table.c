@@ -9,6 +9,7 @@
 #include "table.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,14 +93,13 @@ enum { N_STORES = sizeof stores / sizeof stores[0] };
 /* Beside the object that this code is in, wherever links to it stand. */
 static int module_path(char *buf, size_t size, const char *module) {
     Dl_info info;
-    char *self, *slash;
+    char self[PATH_MAX], *slash;
 
-    if (!dladdr(stores, &info) || !(self = realpath(info.dli_fname, NULL)))
+    if (!dladdr(stores, &info) || !realpath(info.dli_fname, self))
         return -1;
     slash = strrchr(self, '/');
     snprintf(buf, size, "%.*s/holdfast/holdfast-%s.so", (int)(slash - self),
              self, module);
-    free(self);
     return 0;
 }
 

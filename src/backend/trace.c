@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "../alloc.h"
 #include "../err.h"
 #include "../world.h"
 #include "table.h"
@@ -40,7 +40,7 @@ static void trace_close(hf_backend *be, bool forked) {
 
     inner->ops->close(inner, forked);
     say(began, HF_OK, "close%s", forked ? " (in a forked child)" : "");
-    free(be);
+    hf__free(be);
 }
 
 static unsigned trace_can(const hf_backend *be, hf_kind kind) {
@@ -177,7 +177,7 @@ static const hf_backend_ops trace_ops = {
 };
 
 hf_backend *hf__trace_wrap(void *arg, hf_backend *inner) {
-    trace *t = calloc(1, sizeof *t);
+    trace *t = hf__calloc(1, sizeof *t);
 
     (void)arg;
     if (!t) {

@@ -276,6 +276,7 @@ DONE(call_default_store, hf_default_store((char[200]){0}, 200))
 DONE(call_redact, hf_uri_redact("redis://u:p@h", (char[200]){0}, 200))
 DONE(call_version, hf_version())
 DONE(call_stores, hf_stores())
+CALL(call_set_allocator, hf_set_allocator(NULL, err))
 
 typedef enum sort { ANY, LONG, QUIET } sort; /* QUIET: it allocates nothing */
 
@@ -364,6 +365,7 @@ static const struct row {
     {"hf_default_store", nothing, call_default_store, ANY, HF_LOCK},
     {"hf_uri_redact", nothing, call_redact, QUIET, HF_LOCK},
     {"hf_version", nothing, call_version, QUIET, HF_LOCK},
+    {"hf_set_allocator", nothing, call_set_allocator, QUIET, HF_LOCK},
     {"hf_stores", nothing, call_stores, QUIET, HF_LOCK},
     {"hf_error_class", nothing, call_error_class, QUIET, HF_LOCK},
     {"hf_error_name", nothing, call_error_name, QUIET, HF_LOCK},

@@ -3,9 +3,9 @@
  * want.h - how a program of tests comes to lack memory.
  *
  * It brings its own malloc, which also serves the libraries.  Under the address
- * sanitizer, which brings one, only calls of ours are taken (--wrap, see
- * CMakeLists.txt), but then leaks are seen.  Under the thread sanitizer no
- * allocation fails.  Only for the one file of a program.
+ * sanitizer, which brings one, only our own memory lacks (hf_set_allocator),
+ * but then leaks are seen.  Under the thread sanitizer no allocation fails.
+ * Only for the one file of a program.
  *
  *     for (int n = 1;; n++) {
  *         was_hit = false;
@@ -19,10 +19,10 @@
 #ifndef HF_TEST_WANT_H
 #define HF_TEST_WANT_H
 
+#include "holdfast.h"
+
 #include <errno.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* How many allocations of this thread still succeed; 0: all do. */
@@ -42,38 +42,29 @@ static inline bool fails(void) {
     return true;
 }
 
-#if defined HF_WRAPPED
-#define TAKES(returns, name, declared, given)                                  \
-    returns __real_##name declared;                                            \
-    returns __wrap_##name declared;                                            \
-    returns __wrap_##name declared {                                           \
-        return fails() ? NULL : __real_##name given;                           \
-    }
-TAKES(void *, malloc, (size_t size), (size))
-TAKES(void *, calloc, (size_t n, size_t size), (n, size))
-TAKES(void *, realloc, (void *old, size_t size), (old, size))
-TAKES(char *, strdup, (const char *text), (text))
-TAKES(char *, strndup, (const char *text, size_t n), (text, n))
-TAKES(FILE *, open_memstream, (char **text, size_t *size), (text, size))
-
-int __wrap_asprintf(char **ret, const char *format, ...);
-int __wrap___asprintf_chk(char **ret, int flag, const char *format, ...);
-
-int __wrap_asprintf(char **ret, const char *format, ...) {
-    va_list ap;
-    va_start(ap, format);
-    int n = fails() ? -1 : vasprintf(ret, format, ap);
-    va_end(ap);
-    return n;
+#if defined HF_HOOKED
+static void *want_alloc(void *arg, size_t size) {
+    (void)arg;
+    return fails() ? NULL : malloc(size);
 }
 
-int __wrap___asprintf_chk(char **ret, int flag, const char *format, ...) {
-    (void)flag;
-    va_list ap;
-    va_start(ap, format);
-    int n = fails() ? -1 : vasprintf(ret, format, ap);
-    va_end(ap);
-    return n;
+static void *want_resize(void *arg, void *old, size_t size) {
+    (void)arg;
+    return fails() ? NULL : realloc(old, size);
+}
+
+static void want_release(void *arg, void *p) {
+    (void)arg;
+    free(p);
+}
+
+static __attribute__((constructor)) void want_begin(void) {
+    const hf_allocator wanting = {.size = sizeof wanting,
+                                  .alloc = want_alloc,
+                                  .resize = want_resize,
+                                  .release = want_release};
+    if (hf_set_allocator(&wanting, NULL) != HF_OK)
+        abort();
 }
 enum { ours_alone = true };
 #elif !defined HF_SANITIZED

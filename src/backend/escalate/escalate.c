@@ -13,8 +13,7 @@
  * is used. */
 #include "escalate.h"
 
-#include <stdlib.h>
-
+#include "../../alloc.h"
 #include "../../err.h"
 
 enum { CLOSE_MS = 1000 };
@@ -194,7 +193,7 @@ static void close_both(hf_backend *be, bool forked) {
     if (forked)
         return;
     pthread_mutex_destroy(&w->mu);
-    free(w);
+    hf__free(w);
 }
 
 static const hf_backend_ops ops = {
@@ -256,7 +255,7 @@ int hf__escalate_open(hf_backend **ret, const hf_uri *first,
                       const hf_uri *second, const hf_host *host,
                       const hf_escalate_options *options, hf_moved_fn *moved,
                       hf_time by, hf_error *err) {
-    hf_escalate *w = calloc(1, sizeof *w);
+    hf_escalate *w = hf__calloc(1, sizeof *w);
     hf_backend *be;
     int rc;
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "escalate.h"
 
@@ -27,7 +28,7 @@ static hf_time soon(const hf_escalate *w, hf_time by) {
 
 char *hf__gate_text(const char *name, const char *what, uint64_t epoch) {
     size_t size = strlen(name) + HF_GATE_TEXT;
-    char *text = malloc(size);
+    char *text = hf__malloc(size);
 
     if (text)
         snprintf(text, size, "%s~%s.%" PRIu64, name, what, epoch);
@@ -62,7 +63,7 @@ static int flag(hf_escalate *w, const hf_passage *p, const char *what,
     rc = hf__side_open(&w->side[HF_SIDE_SECOND], &be, by, err);
     if (rc == HF_OK)
         rc = be->ops->count(be, &c, op, value, soon(w, by), err);
-    free(text);
+    hf__free(text);
     return rc;
 }
 
@@ -192,7 +193,7 @@ void hf__gate_leave(hf_escalate *w, hf_claim *c, char **text, hf_time by) {
         hf__side_open(&w->side[HF_SIDE_SECOND], &be, by, &err) == HF_OK)
         be->ops->release(be, c, HF_RELEASE, NULL, soon(w, by), &err);
     *c = (hf_claim){0};
-    free(*text);
+    hf__free(*text);
     *text = NULL;
 }
 
@@ -217,7 +218,7 @@ static int drain(hf_escalate *w, const hf_passage *p, uint64_t epoch,
         if (rc == HF_OK || rc == HF_EDOUBT || c.place)
             be->ops->release(be, &c, HF_RELEASE, NULL, soon(w, by), &ignored);
     }
-    free(text);
+    hf__free(text);
     return rc;
 }
 

@@ -11,9 +11,9 @@
  *
  * All of this runs on the turn of the passage; the passage's mu is for what
  * others read. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "escalate.h"
 
@@ -242,7 +242,7 @@ static int try_first(hf_escalate *w, const hf_passage *p, hf_time by) {
         rc = be->ops->attempt(be, &c, false, by, &err);
     if (rc == HF_OK)
         be->ops->release(be, &c, HF_RELEASE, NULL, by, &err);
-    free(name);
+    hf__free(name);
     return rc;
 }
 

@@ -3,9 +3,9 @@
  * passage.c - what this process knows of a name, and whose turn it is to learn
  * more. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "escalate.h"
 
@@ -22,24 +22,24 @@ static size_t bucket_of(const char *name) {
 void hf__passage_free(hf_passage *p) {
     pthread_mutex_destroy(&p->mu);
     pthread_cond_destroy(&p->free);
-    free(p->gate_name);
-    free(p->second);
-    free(p->name);
-    free(p);
+    hf__free(p->gate_name);
+    hf__free(p->second);
+    hf__free(p->name);
+    hf__free(p);
 }
 
 static hf_passage *passage_new(const hf_escalate *w, const char *name) {
     const hf_side *first = &w->side[HF_SIDE_FIRST],
                   *second = &w->side[HF_SIDE_SECOND];
     const char *bare = name + strlen(first->prefix);
-    hf_passage *p = calloc(1, sizeof *p);
+    hf_passage *p = hf__calloc(1, sizeof *p);
 
     if (!p)
         return NULL;
     pthread_mutex_init(&p->mu, NULL);
     pthread_cond_init(&p->free, NULL);
-    p->name = strdup(name);
-    p->second = malloc(strlen(second->prefix) + strlen(bare) + 1);
+    p->name = hf__strdup(name);
+    p->second = hf__malloc(strlen(second->prefix) + strlen(bare) + 1);
     if (!p->name || !p->second) {
         hf__passage_free(p);
         return NULL;

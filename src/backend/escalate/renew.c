@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * renew.c - permissions first, then what stands in each of the stores. */
-#include <stdlib.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "escalate.h"
 
@@ -26,15 +26,15 @@ typedef struct renewal {
 static bool renewal_init(renewal *r) {
     bool ok;
 
-    r->passages = calloc(r->n, sizeof *r->passages);
-    r->passed = calloc(r->n, sizeof *r->passed);
+    r->passages = hf__calloc(r->n, sizeof *r->passages);
+    r->passed = hf__calloc(r->n, sizeof *r->passed);
     ok = r->passages && r->passed;
     for (int i = 0; i < HF_SIDES; i++) {
         batch *b = &r->batch[i];
 
-        b->claims = calloc(r->n, sizeof *b->claims);
-        b->pointers = calloc(r->n, sizeof *b->pointers);
-        b->whose = calloc(r->n, sizeof *b->whose);
+        b->claims = hf__calloc(r->n, sizeof *b->claims);
+        b->pointers = hf__calloc(r->n, sizeof *b->pointers);
+        b->whose = hf__calloc(r->n, sizeof *b->whose);
         ok = ok && b->claims && b->pointers && b->whose;
     }
     return ok;
@@ -45,12 +45,12 @@ static void renewal_free(renewal *r) {
         if (r->passages[i])
             hf__passage_put(r->w, r->passages[i]);
     for (int i = 0; i < HF_SIDES; i++) {
-        free(r->batch[i].claims);
-        free(r->batch[i].pointers);
-        free(r->batch[i].whose);
+        hf__free(r->batch[i].claims);
+        hf__free(r->batch[i].pointers);
+        hf__free(r->batch[i].whose);
     }
-    free(r->passages);
-    free(r->passed);
+    hf__free(r->passages);
+    hf__free(r->passed);
 }
 
 /* Permissions first; a second store that is silent is waited for once, and

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../uri.h"
 #include "escalate.h"
@@ -123,7 +124,7 @@ int hf__side_init(hf_side *side, hf_escalate *w, const hf_uri *uri,
     prefix = hf_uri_get(side->uri, "hf_prefix");
     side->prefix = prefix ? prefix : "";
     size = hf_uri_redact(uri->text, NULL, 0) + 1;
-    side->shown = malloc(size);
+    side->shown = hf__malloc(size);
     if (!side->shown)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     hf_uri_redact(uri->text, side->shown, size);
@@ -146,5 +147,5 @@ void hf__side_free(hf_side *side, bool forked) {
         return;
     pthread_mutex_destroy(&side->mu);
     hf_uri_free(side->uri);
-    free(side->shown);
+    hf__free(side->shown);
 }

@@ -3,8 +3,8 @@
  * twins.c - a claim of the core's as the two stores know it.
  *
  * All but hf__twin_leave is for who has the passage's mu. */
-#include <stdlib.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "escalate.h"
 
@@ -25,7 +25,7 @@ static void twins_sweep(hf_passage *p) {
 
         if (t->ends && hf__now() >= t->ends) {
             *link = t->next;
-            free(t);
+            hf__free(t);
         } else {
             link = &t->next;
         }
@@ -37,7 +37,7 @@ hf_twin *hf__twin_make(hf_passage *p, uint64_t owner) {
 
     twins_sweep(p);
     t = hf__twin_of(p, owner);
-    if (t || !(t = calloc(1, sizeof *t)))
+    if (t || !(t = hf__calloc(1, sizeof *t)))
         return t;
     t->owner = owner;
     t->next = p->twins;
@@ -53,7 +53,7 @@ void hf__twin_free(hf_passage *p, uint64_t owner) {
     hf_twin *t = *link;
     if (t) {
         *link = t->next;
-        free(t);
+        hf__free(t);
     }
 }
 

@@ -7,9 +7,9 @@
  * one goes elsewhere. */
 #include "ask.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "status.h"
@@ -91,7 +91,7 @@ static int one_try(asking *a, hf_error *err) {
     if (rc == HF_OK)
         rc = hf__calls_ask(a->s->calls, a->q, a->n, token, &a->link,
                            try_by(a->by), err);
-    free(token);
+    hf__free(token);
     return rc;
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "../net/secret.h"
@@ -29,7 +30,7 @@ struct hf_auth {
 /* ---- life -------------------------------------------------------------- */
 
 static int copy(char **ret, const char *text, hf_error *err) {
-    *ret = strdup(text);
+    *ret = hf__strdup(text);
     return *ret ? HF_OK : hf__fail_plain(err, HF_ENO_MEMORY);
 }
 
@@ -40,7 +41,7 @@ static int from_environment(hf_auth *a, hf_error *err) {
 
     if (!colon)
         return HF_OK;
-    a->user = strndup(both, (size_t)(colon - both));
+    a->user = hf__strndup(both, (size_t)(colon - both));
     if (!a->user)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     return copy(&a->password, colon + 1, err);
@@ -64,7 +65,7 @@ static int read_uri(hf_auth *a, const hf_uri *uri, hf_error *err) {
 }
 
 int hf__auth_new(hf_auth **ret, const hf_uri *uri, hf_error *err) {
-    hf_auth *a = calloc(1, sizeof *a);
+    hf_auth *a = hf__calloc(1, sizeof *a);
     int rc;
 
     if (!a)
@@ -82,12 +83,12 @@ int hf__auth_new(hf_auth **ret, const hf_uri *uri, hf_error *err) {
 void hf__auth_free(hf_auth *a) {
     if (!a)
         return;
-    free(a->user);
+    hf__free(a->user);
     hf__secret_free(a->password);
     hf__secret_free(a->token);
     pthread_mutex_destroy(&a->mu);
     pthread_cond_destroy(&a->changed);
-    free(a);
+    hf__free(a);
 }
 
 const char *hf__auth_user(const hf_auth *a) {
@@ -112,7 +113,7 @@ char *hf__auth_token(hf_auth *a, unsigned *serial) {
     if (!a->user)
         return NULL;
     pthread_mutex_lock(&a->mu);
-    token = a->token ? strdup(a->token) : NULL;
+    token = a->token ? hf__strdup(a->token) : NULL;
     *serial = a->serial;
     pthread_mutex_unlock(&a->mu);
     return token;
@@ -129,7 +130,7 @@ static int take_token(const hf_question *q, char **ret, hf_error *err) {
         !hf__read_token(message, &token) || token.n == 0 ||
         memchr(token.at, '\0', token.n))
         return hf__fail(err, HF_ESTORE, "the server's token cannot be read");
-    *ret = strndup((const char *)token.at, token.n);
+    *ret = hf__strndup((const char *)token.at, token.n);
     return *ret ? HF_OK : hf__fail_plain(err, HF_ENO_MEMORY);
 }
 

@@ -13,10 +13,10 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 
@@ -67,7 +67,7 @@ static void break_up(hf_calls *c, link *l) {
 
 static void drop(link *l) {
     hf__grpc_free(l->g);
-    free(l);
+    hf__free(l);
 }
 
 /* A user goes; or, with the table's own share in it, nobody. */
@@ -92,7 +92,7 @@ static void look_at(hf_calls *c, link *l) {
 }
 
 static int open_link(hf_calls *c, hf_time by, hf_error *err) {
-    link *l = calloc(1, sizeof *l);
+    link *l = hf__calloc(1, sizeof *l);
     int rc = HF_OK;
 
     c->opening = true;
@@ -103,7 +103,7 @@ static int open_link(hf_calls *c, hf_time by, hf_error *err) {
     c->opening = false;
     pthread_cond_broadcast(&c->opened);
     if (rc != HF_OK) {
-        free(l);
+        hf__free(l);
         return rc;
     }
     l->serial = ++c->serial;
@@ -293,7 +293,7 @@ void hf__question_clear(hf_question *q) {
 }
 
 int hf__calls_new(hf_calls **ret, hf_endpoints *at, hf_error *err) {
-    hf_calls *c = calloc(1, sizeof *c);
+    hf_calls *c = hf__calloc(1, sizeof *c);
 
     if (!c)
         return hf__fail_plain(err, HF_ENO_MEMORY);
@@ -311,7 +311,7 @@ void hf__calls_free(hf_calls *c) {
         drop(c->now);
     pthread_mutex_destroy(&c->mu);
     pthread_cond_destroy(&c->opened);
-    free(c);
+    hf__free(c);
 }
 
 void hf__calls_abandon(hf_calls *c) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * check.c - are entries still there, and when do they go? */
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "etcd.h"
@@ -104,7 +104,7 @@ int hf__etcd_check(hf_port *p, const char *const *keys, int *found, size_t n,
         return HF_OK;
     }
     r.n_questions = 1 + (n + PER_TXN - 1) / PER_TXN;
-    r.q = calloc(r.n_questions, sizeof *r.q);
+    r.q = hf__calloc(r.n_questions, sizeof *r.q);
     if (!r.q)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     write_round(&r);
@@ -115,7 +115,7 @@ int hf__etcd_check(hf_port *p, const char *const *keys, int *found, size_t n,
         say(&r, rc);
     for (size_t i = 0; i < r.n_questions; i++)
         hf__question_clear(&r.q[i]);
-    free(r.q);
+    hf__free(r.q);
     return rc;
 }
 

@@ -5,9 +5,9 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "../net/dial.h"
@@ -42,12 +42,12 @@ static int name_it(hf_endpoints *e, endpoint *p, const hf_uri_host *at) {
     const char *host = at->host && *at->host ? at->host : "127.0.0.1";
 
     p->port = at->port ? at->port : DEFAULT_PORT;
-    p->host = strdup(host);
-    if (asprintf(&p->authority, "%s%s%s:%d", v6 ? "[" : "", host, v6 ? "]" : "",
-                 p->port) < 0)
+    p->host = hf__strdup(host);
+    if (hf__asprintf(&p->authority, "%s%s%s:%d", v6 ? "[" : "", host,
+                     v6 ? "]" : "", p->port) < 0)
         p->authority = NULL;
-    if (asprintf(&p->where, "etcd%s://%s", e->secure ? "s" : "",
-                 p->authority ? p->authority : "") < 0)
+    if (hf__asprintf(&p->where, "etcd%s://%s", e->secure ? "s" : "",
+                     p->authority ? p->authority : "") < 0)
         p->where = NULL;
     return p->host && p->authority && p->where ? HF_OK : HF_ENO_MEMORY;
 }
@@ -70,14 +70,14 @@ static int add(hf_endpoints *e, const hf_uri_host *at, hf_error *err) {
 }
 
 int hf__endpoints_new(hf_endpoints **ret, const hf_uri *uri, hf_error *err) {
-    hf_endpoints *e = calloc(1, sizeof *e);
+    hf_endpoints *e = hf__calloc(1, sizeof *e);
     int rc;
 
     if (!e)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     pthread_mutex_init(&e->mu, NULL);
     e->secure = uri->tls;
-    e->all = calloc(uri->n_hosts ? uri->n_hosts : 1, sizeof *e->all);
+    e->all = hf__calloc(uri->n_hosts ? uri->n_hosts : 1, sizeof *e->all);
     rc = e->all ? hf__tls_rules_read(&e->rules, uri, "etcds://", err) :
                   hf__fail_plain(err, HF_ENO_MEMORY);
     for (size_t i = 0; rc == HF_OK && i < uri->n_hosts; i++)
@@ -94,14 +94,14 @@ void hf__endpoints_free(hf_endpoints *e) {
         return;
     for (size_t i = 0; i < e->n; i++) {
         hf__tls_free(e->all[i].tls);
-        free(e->all[i].host);
-        free(e->all[i].where);
-        free(e->all[i].authority);
+        hf__free(e->all[i].host);
+        hf__free(e->all[i].where);
+        hf__free(e->all[i].authority);
     }
-    free(e->all);
+    hf__free(e->all);
     hf__tls_rules_clear(&e->rules);
     pthread_mutex_destroy(&e->mu);
-    free(e);
+    hf__free(e);
 }
 
 void hf__endpoints_stop(hf_endpoints *e) {

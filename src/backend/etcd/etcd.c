@@ -4,9 +4,9 @@
 #include "etcd.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../uri.h"
 #include "../../world.h"
@@ -36,8 +36,8 @@ static int set_prefix(hf_etcd *e, const char *path, hf_error *err) {
 
 static int set_where(hf_etcd *e, const hf_uri *uri, hf_error *err) {
     const char *user = hf__auth_user(e->speaker.auth);
-    size_t size, skip = uri->tls ? strlen("etcds://") : strlen("etcd://");
-    FILE *f = open_memstream(&e->where, &size);
+    size_t skip = uri->tls ? strlen("etcds://") : strlen("etcd://");
+    FILE *f = hf__memstream(&e->where);
 
     if (!f)
         return hf__fail_plain(err, HF_ENO_MEMORY);
@@ -101,13 +101,13 @@ static void free_all(hf_etcd *e) {
     hf__calls_free(e->speaker.calls);
     hf__endpoints_free(e->speaker.at);
     hf__auth_free(e->speaker.auth);
-    free(e->where);
-    free(e);
+    hf__free(e->where);
+    hf__free(e);
 }
 
 static int open_port(hf_port **ret, const hf_uri *uri, const hf_port_host *host,
                      hf_time by, hf_error *err) {
-    hf_etcd *e = calloc(1, sizeof *e);
+    hf_etcd *e = hf__calloc(1, sizeof *e);
     int rc;
 
     if (!e)

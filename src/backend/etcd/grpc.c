@@ -12,9 +12,9 @@
 #include <nghttp2/nghttp2.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "../net/tls.h"
@@ -444,7 +444,32 @@ static int set_callbacks(nghttp2_session_callbacks **ret) {
     return 0;
 }
 
+/* nghttp2 takes the library's memory, too, and has an argument to spare. */
+static void *lend(size_t size, void *arg) {
+    (void)arg;
+    return hf__malloc(size);
+}
+
+static void *lend_zeroed(size_t n, size_t size, void *arg) {
+    (void)arg;
+    return hf__calloc(n, size);
+}
+
+static void *lend_more(void *old, size_t size, void *arg) {
+    (void)arg;
+    return hf__realloc(old, size);
+}
+
+static void take_back(void *p, void *arg) {
+    (void)arg;
+    hf__free(p);
+}
+
 static int begin(hf_grpc *g) {
+    nghttp2_mem mem = {.malloc = lend,
+                       .calloc = lend_zeroed,
+                       .realloc = lend_more,
+                       .free = take_back};
     const nghttp2_settings_entry settings[] = {
         {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, WINDOW},
@@ -454,7 +479,7 @@ static int begin(hf_grpc *g) {
 
     if (rc != 0)
         return rc;
-    rc = nghttp2_session_client_new(&g->session, cb, g);
+    rc = nghttp2_session_client_new3(&g->session, cb, g, NULL, &mem);
     nghttp2_session_callbacks_del(cb);
     if (rc == 0)
         rc = nghttp2_submit_settings(g->session, NGHTTP2_FLAG_NONE, settings,
@@ -467,7 +492,7 @@ static int begin(hf_grpc *g) {
 
 int hf__grpc_new(hf_grpc **ret, int fd, SSL *ssl, const char *authority,
                  hf_error *err) {
-    hf_grpc *g = calloc(1, sizeof *g);
+    hf_grpc *g = hf__calloc(1, sizeof *g);
     int rc;
 
     if (!g)
@@ -476,7 +501,7 @@ int hf__grpc_new(hf_grpc **ret, int fd, SSL *ssl, const char *authority,
     rc = begin(g);
     if (rc != 0) {
         nghttp2_session_del(g->session);
-        free(g);
+        hf__free(g);
         return hf__fail_plain(err, HF_ENO_MEMORY);
     }
     g->fd = fd;
@@ -498,7 +523,7 @@ void hf__grpc_free(hf_grpc *g) {
     SSL_free(g->ssl);
     hf__world->close(g->fd);
     hf__pb_free(&g->out);
-    free(g);
+    hf__free(g);
 }
 
 void hf__grpc_abandon(hf_grpc *g) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 
 #define READ   "read/"
@@ -49,7 +50,7 @@ void hf__etcd_key_number(hf_key *k, const char *prefix, const hf_line *line) {
 
 hf_key *hf__etcd_key_copy(const hf_key *k) {
     size_t size = offsetof(hf_key, at) + k->n + 1;
-    hf_key *ret = malloc(size);
+    hf_key *ret = hf__malloc(size);
 
     if (ret)
         memcpy(ret, k, size);
@@ -108,8 +109,8 @@ void hf__etcd_key_beside(hf_key *k, const hf_key *of) {
 char *hf__etcd_key_told(hf_bytes key, int64_t revision) {
     char *told;
 
-    if (asprintf(&told, "%.*s@%" PRId64, (int)key.n, (const char *)key.at,
-                 revision) < 0)
+    if (hf__asprintf(&told, "%.*s@%" PRId64, (int)key.n, (const char *)key.at,
+                     revision) < 0)
         return NULL;
     return told;
 }

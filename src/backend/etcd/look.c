@@ -6,9 +6,9 @@
  * with a READ of the same suffix, so that whoever writes may go on reading
  * without standing at the end again; that READ is in the line only if its
  * mark, `beside`, is there. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "etcd.h"
@@ -62,7 +62,7 @@ static char *note_of(walk *w, hf_bytes value) {
 
     if (!w->notes || value.n == 0 || memchr(value.at, '\0', value.n))
         return NULL;
-    note = strndup((const char *)value.at, value.n);
+    note = hf__strndup((const char *)value.at, value.n);
     w->failed |= !note;
     return note;
 }
@@ -195,7 +195,7 @@ static void tell(telling *t, hf_kind kind, hf_bytes key, size_t name) {
 
 static void tell_number(telling *t, hf_ranged *r) {
     size_t skip = strlen(t->etcd->prefix);
-    hf_number_state *state = calloc(1, sizeof *state);
+    hf_number_state *state = hf__calloc(1, sizeof *state);
     hf_key_parts p;
     hf_kv kv;
 
@@ -207,7 +207,7 @@ static void tell_number(telling *t, hf_ranged *r) {
             tell(t, p.sort == HF_KEY_LATCH ? HF_LATCH : HF_SEMAPHORE, key,
                  p.name);
     }
-    free(state);
+    hf__free(state);
 }
 
 /* Between them the caller takes its time, so each question has a deadline of its
@@ -286,7 +286,7 @@ static int tell_page(telling *t, hf_key *from, const hf_key *end, bool *more,
 
 int hf__etcd_names(hf_port *p, void (*fn)(void *arg, const hf_line *line),
                    void *arg, hf_time by, hf_error *err) {
-    telling *t = calloc(1, sizeof *t);
+    telling *t = hf__calloc(1, sizeof *t);
     hf_key from = {.n = 1}, end = {.n = 1}; /* a zero byte: all there is */
     bool more = true;
     int rc = HF_OK;
@@ -307,6 +307,6 @@ int hf__etcd_names(hf_port *p, void (*fn)(void *arg, const hf_line *line),
     }
     if (rc == HF_OK)
         rc = tell_numbers(t, err);
-    free(t);
+    hf__free(t);
     return rc;
 }

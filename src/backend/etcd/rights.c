@@ -3,9 +3,9 @@
  * rights.c - what a user of etcd must be allowed: to read and write the keys
  * that begin with the prefix, and nothing else.  Leases need no rights. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "etcd.h"
 
@@ -22,8 +22,7 @@ static void quote(FILE *f, const char *text) {
 
 static char *write_rule(const char *prefix, const char *name) {
     char *text = NULL;
-    size_t size;
-    FILE *f = open_memstream(&text, &size);
+    FILE *f = hf__memstream(&text);
 
     if (!f)
         return NULL;
@@ -38,7 +37,7 @@ static char *write_rule(const char *prefix, const char *name) {
     }
     if (fclose(f) == 0)
         return text;
-    free(text);
+    hf__free(text);
     return NULL;
 }
 
@@ -49,7 +48,7 @@ static int tell(const hf_etcd *e, const char *name, const char *about,
     if (!text)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     fn(arg, &(hf_rule){"etcd", text, about});
-    free(text);
+    hf__free(text);
     return HF_OK;
 }
 

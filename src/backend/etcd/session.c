@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "status.h"
@@ -55,13 +56,13 @@ struct hf_session {
 
 static void reset_slots(hf_session *s) {
     for (unsigned i = 0; i < s->n_slots; i++)
-        free(s->slots[i].left);
+        hf__free(s->slots[i].left);
     s->n_slots = s->lowest = s->n_ghosts = s->sweep_from = 0;
 }
 
 int hf__session_new(hf_session **ret, hf_speaker *speaker, int asked_ms,
                     void (*ring)(void *arg), void *arg, hf_error *err) {
-    hf_session *s = calloc(1, sizeof *s);
+    hf_session *s = hf__calloc(1, sizeof *s);
 
     if (!s)
         return hf__fail_plain(err, HF_ENO_MEMORY);
@@ -82,8 +83,8 @@ void hf__session_free(hf_session *s) {
     pthread_mutex_destroy(&s->mu);
     pthread_cond_destroy(&s->begun);
     reset_slots(s);
-    free(s->slots);
-    free(s);
+    hf__free(s->slots);
+    hf__free(s);
 }
 
 /* ---- beginning --------------------------------------------------------- */
@@ -293,7 +294,7 @@ static slot *slot_of(hf_session *s, int64_t lease, unsigned n) {
 
 static bool grow(hf_session *s) {
     unsigned room = s->room ? 2 * s->room : 16;
-    slot *wide = realloc(s->slots, room * sizeof *wide);
+    slot *wide = hf__realloc(s->slots, room * sizeof *wide);
 
     if (!wide)
         return false;

@@ -20,11 +20,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "status.h"
@@ -168,7 +168,7 @@ static void start(hf_streams *st, hf_call *c, const char *path,
     if (!hf__grpc_start(st->g, c, first))
         st->ended = true;
     c->token = NULL;
-    free(token);
+    hf__free(token);
 }
 
 static void send_keepalive(hf_streams *st, int64_t lease) {
@@ -348,7 +348,7 @@ static void tell(hf_streams *st) {
     for (; m; m = next) {
         next = m->next;
         st->host.moved(st->host.line_store, m->id, m->gone);
-        free(m);
+        hf__free(m);
     }
     if (generation)
         st->host.renewed(st->host.line_store, generation);
@@ -488,7 +488,7 @@ void hf__streams_unwatch(hf_streams *st, uint64_t id) {
 
 int hf__streams_new(hf_streams **ret, hf_speaker *speaker,
                     const hf_port_host *host, hf_error *err) {
-    hf_streams *st = calloc(1, sizeof *st);
+    hf_streams *st = hf__calloc(1, sizeof *st);
 
     if (!st)
         return hf__fail_plain(err, HF_ENO_MEMORY);
@@ -544,7 +544,7 @@ void hf__streams_free(hf_streams *st) {
         close(st->bell);
     pthread_mutex_destroy(&st->mu);
     pthread_cond_destroy(&st->changed);
-    free(st);
+    hf__free(st);
 }
 
 void hf__streams_abandon(hf_streams *st) {

@@ -3,8 +3,9 @@
  * watch.c - the watches of a client, by number. */
 #include "watch.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "../../alloc.h"
 
 void hf__etcd_watches_init(hf_watches *all) {
     *all = (hf_watches){0};
@@ -12,9 +13,9 @@ void hf__etcd_watches_init(hf_watches *all) {
 }
 
 static void free_watch(hf_watch *w) {
-    free(w->key);
-    free(w->end);
-    free(w);
+    hf__free(w->key);
+    hf__free(w->end);
+    hf__free(w);
 }
 
 void hf__etcd_watches_clear(hf_watches *all) {
@@ -25,7 +26,7 @@ void hf__etcd_watches_clear(hf_watches *all) {
         hf_moved *m = all->moved;
 
         all->moved = m->next;
-        free(m);
+        hf__free(m);
     }
     all->moved_end = &all->moved;
 }
@@ -36,7 +37,7 @@ static hf_watch **row(hf_watches *all, uint64_t id) {
 
 hf_watch *hf__etcd_watches_add(hf_watches *all, uint64_t id, hf_watch_sort sort,
                                const hf_key *key, const hf_key *end) {
-    hf_watch *w = calloc(1, sizeof *w);
+    hf_watch *w = hf__calloc(1, sizeof *w);
 
     if (!w)
         return NULL;
@@ -90,7 +91,7 @@ void hf__etcd_watch_spend(hf_watches *all, hf_watch *w, bool gone) {
         w->spent = true;
         return;
     }
-    m = calloc(1, sizeof *m);
+    m = hf__calloc(1, sizeof *m);
     if (m) {
         m->id = w->id;
         m->gone = gone;

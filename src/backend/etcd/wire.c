@@ -3,8 +3,9 @@
  * wire.c - protocol buffers: fields, and nothing of what they mean. */
 #include "wire.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "../../alloc.h"
 
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 enum { VARINT_MAX = 10, FIELD_MAX = (1 << 29) - 1 };
@@ -29,7 +30,7 @@ static bool make_room(hf_pb *b, size_t more) {
         cap *= 2;
     if (cap == b->cap)
         return true;
-    wide = realloc(b->at, cap);
+    wide = hf__realloc(b->at, cap);
     if (!wide) {
         b->failed = true;
         return false;
@@ -100,7 +101,7 @@ void hf__pb_close(hf_pb *b, size_t mark) {
 void hf__pb_free(hf_pb *b) {
     if (b->at)
         explicit_bzero(b->at, b->n);
-    free(b->at);
+    hf__free(b->at);
     *b = (hf_pb){0};
 }
 

@@ -17,9 +17,9 @@
  * What was not answered is asked again under the same id, which finds what it
  * made; in a new generation there is nothing to be found, and the place begins
  * anew. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "note.h"
 #include "store.h"
@@ -116,7 +116,7 @@ static int judge(asking *a, const hf_lineup *line, size_t me) {
     a->claim->ask_again = hf__now() + HF_LINE_AGAIN;
     a->only_one = before == 1 && line->all[me].kind == HF_LOCK &&
                   line->kept_out_until <= hf__now();
-    a->blocker = strdup(line->all[blocker].key);
+    a->blocker = hf__strdup(line->all[blocker].key);
     return a->blocker ? HF_BUSY : hf__fail_plain(a->err, HF_ENO_MEMORY);
 }
 
@@ -149,8 +149,8 @@ static int settle(asking *a, hf_arrival *came) {
     hf_entered *mine = &came->line.all[came->mine];
 
     pthread_mutex_lock(&a->store->mu);
-    free(p->key);
-    p->key = strdup(mine->key);
+    hf__free(p->key);
+    p->key = hf__strdup(mine->key);
     p->token = mine->token;
     p->generation = came->generation;
     p->doubted = !p->key;
@@ -201,7 +201,7 @@ static int enter(asking *a) {
     w.beside = beside;
     rc = s->port->ops->enter(s->port, &w, !a->stays && !beside, &came, a->by,
                              a->err);
-    free(beside);
+    hf__free(beside);
     if (rc == HF_EFREE)
         rc = stand_alone(a);
     else if (rc == HF_EDOUBT)
@@ -312,7 +312,7 @@ static int ask(asking *a) {
         a->place->only_one = false;
         pthread_mutex_unlock(&a->store->mu);
         a->began = hf__now();
-        free(a->blocker);
+        hf__free(a->blocker);
         a->blocker = NULL;
         a->only_one = false;
         if (a->place->key && !hf__line_lives(a->store, a->place))
@@ -321,7 +321,7 @@ static int ask(asking *a) {
         if (rc == HF_BUSY && a->stays)
             rc = wait_for_news(a);
     } while (rc == AGAIN && hf__now() < a->by);
-    free(a->blocker);
+    hf__free(a->blocker);
     if (rc != AGAIN)
         return rc;
     a->claim->ask_again = hf__now();

@@ -10,10 +10,11 @@
  * Orders only grow.  So when the one entry that stood before ours is gone, and
  * ours is not, nobody can stand there any more: the line is ours without a
  * further question. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "store.h"
+
+#include "../../alloc.h"
 
 /* ---- listening --------------------------------------------------------- */
 
@@ -31,10 +32,10 @@ static int turn_ear(hf_line_store *s, const hf_claim *c, const char *key,
     *number = 0;
     if (!ear || (ear->watch.number && same_key(ear->key, key)))
         return HF_OK;
-    if (key && !(copy = strdup(key)))
+    if (key && !(copy = hf__strdup(key)))
         return HF_ENO_MEMORY;
     hf__watch_drop(s, &ear->watch);
-    free(ear->key);
+    hf__free(ear->key);
     ear->key = copy;
     *number = hf__watch_begin(s, &ear->watch);
     return HF_OK;

@@ -11,9 +11,9 @@
  * us (worker.c), and a grant is believed in for as long as the session is good. */
 #include "line.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../uri.h"
 #include "note.h"
@@ -51,7 +51,7 @@ static void destroy(hf_line_store *s) {
     pthread_mutex_destroy(&s->mu);
     pthread_cond_destroy(&s->changed);
     pthread_cond_destroy(&s->work);
-    free(s);
+    hf__free(s);
 }
 
 /* Is the session shorter than what locks are leased for? */
@@ -66,7 +66,7 @@ static int read_session(hf_line_store *s, const hf_uri *uri, hf_error *err) {
 int hf__lines_open(hf_backend **ret, const hf_backend_ops *ops,
                    const hf_port_ops *port, const hf_uri *uri,
                    const hf_host *host, hf_time by, hf_error *err) {
-    hf_line_store *s = calloc(1, sizeof *s);
+    hf_line_store *s = hf__calloc(1, sizeof *s);
     int rc;
 
     if (!s)
@@ -86,7 +86,7 @@ int hf__lines_open(hf_backend **ret, const hf_backend_ops *ops,
     if (rc == HF_OK)
         rc = port->open(&s->port, uri, &s->port_host, by, err);
     if (rc != HF_OK) {
-        free(s);
+        hf__free(s);
         return rc;
     }
     *ret = &s->base;
@@ -136,14 +136,14 @@ int hf__lines_announce(hf_backend *be, const char *doing, int lease_ms,
         return HF_OK;
     hf__note_present(note, lease_ms, &be->host->identity);
     n = strlen(note);
-    text = malloc(n + m + 2);
+    text = hf__malloc(n + m + 2);
     if (!text)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     memcpy(text, note, n);
     text[n] = '\n';
     memcpy(text + n + 1, doing, m + 1);
     rc = port->ops->record(port, text, by, err);
-    free(text);
+    hf__free(text);
     return rc;
 }
 
@@ -163,7 +163,7 @@ static void tell(void *arg, const char *client, const char *text,
     if (strlen(client) + 1 != sizeof note.who.client || length == 0 ||
         memchr(text, '\0', length))
         return;
-    copy = strndup(text, length);
+    copy = hf__strndup(text, length);
     t->no_memory |= !copy;
     doing = copy ? strchr(copy, '\n') : NULL;
     if (doing) {
@@ -173,7 +173,7 @@ static void tell(void *arg, const char *client, const char *text,
             t->fn(t->arg, &note.who, doing);
         }
     }
-    free(copy);
+    hf__free(copy);
 }
 
 int hf__lines_clients(hf_backend *be, hf_record_fn *fn, void *arg, hf_time by,

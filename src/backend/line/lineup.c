@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../claim.h"
 #include "store.h"
 
@@ -13,7 +14,7 @@ hf_entered *hf__lineup_add(hf_lineup *l) {
 
     if ((l->n & (l->n - 1)) == 0) { /* full: it grows by doubling */
         size_t room = l->n ? 2 * l->n : 1;
-        hf_entered *wide = realloc(l->all, room * sizeof *wide);
+        hf_entered *wide = hf__realloc(l->all, room * sizeof *wide);
 
         if (!wide)
             return NULL;
@@ -40,10 +41,10 @@ void hf__lineup_sort(hf_lineup *l) {
 
 void hf__lineup_clear(hf_lineup *l) {
     for (size_t i = 0; i < l->n; i++) {
-        free(l->all[i].key);
-        free(l->all[i].note);
+        hf__free(l->all[i].key);
+        hf__free(l->all[i].note);
     }
-    free(l->all);
+    hf__free(l->all);
     *l = (hf_lineup){0};
 }
 
@@ -78,13 +79,13 @@ bool hf__lineup_admits(const hf_lineup *l, size_t me, size_t *blocker,
     *before = me;
     if (mine->kind == HF_PERMIT)
         return true;
-    entries = malloc((me + 1) * sizeof *entries);
+    entries = hf__malloc((me + 1) * sizeof *entries);
     if (!entries)
         return false;
     for (size_t i = 0; i <= me; i++)
         entries[i] = entry_of(&l->all[i], mine);
     v = hf__admit(entries, (int)me + 1, (int)me, 0, 0);
-    free(entries);
+    hf__free(entries);
     if (!v.admitted)
         *blocker = (size_t)v.blocker;
     return v.admitted;

@@ -6,9 +6,9 @@
  * that everybody goes by. */
 #include <search.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../claim.h"
 #include "../../err.h"
 #include "note.h"
@@ -143,7 +143,7 @@ static int by_line(const void *a, const void *b) {
 
 static hf_line *copy_line(const hf_line *line) {
     size_t n = strlen(line->name) + 1;
-    hf_line *copy = malloc(sizeof *copy + n);
+    hf_line *copy = hf__malloc(sizeof *copy + n);
 
     if (copy) {
         copy->kind = line->kind;
@@ -161,7 +161,7 @@ static void visit(void *arg, const hf_line *line) {
         return;
     copy = copy_line(line);
     if (!copy || !tsearch(copy, &w->seen, by_line)) {
-        free(copy);
+        hf__free(copy);
         w->rc = hf__fail_plain(l.err, HF_ENO_MEMORY);
         return;
     }
@@ -171,7 +171,7 @@ static void visit(void *arg, const hf_line *line) {
 
 /* Of what is found: the first error, its own or theirs. */
 static int end_walk(walk *w, int rc) {
-    tdestroy(w->seen, free);
+    tdestroy(w->seen, hf__free);
     return w->rc != HF_OK ? w->rc : rc;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "store.h"
 
@@ -72,7 +73,7 @@ hf_line_place *hf__place_find(hf_line_store *s, const hf_claim *c) {
 hf_line_place *hf__place_add(hf_line_store *s, const hf_claim *c) {
     hf_line_place **bucket = &s->places[bucket_of(c->owner)];
     size_t size = strlen(c->name) + 1;
-    hf_line_place *p = calloc(1, sizeof *p + size);
+    hf_line_place *p = hf__calloc(1, sizeof *p + size);
 
     if (!p)
         return NULL;
@@ -99,14 +100,14 @@ void hf__place_unlink(hf_line_store *s, hf_line_place *p) {
 
 void hf__place_free(hf_line_store *s, hf_line_place *p) {
     hf__watch_drop(s, &p->own);
-    free(p->key);
-    free(p);
+    hf__free(p->key);
+    hf__free(p);
     pthread_cond_broadcast(&s->changed);
 }
 
 void hf__place_clear(hf_line_store *s, hf_line_place *p) {
     hf__watch_drop(s, &p->own);
-    free(p->key);
+    hf__free(p->key);
     p->key = NULL;
     p->holds = p->asked = p->doubted = p->minded = p->only_one = false;
     p->lease_until = p->mind_at = HF_NEVER;
@@ -155,7 +156,7 @@ int hf__place_beside(hf_line_store *s, const hf_line_place *p, char **ret) {
     *ret = NULL;
     if (!other || !other->key || !hf__line_lives(s, other))
         return HF_OK;
-    *ret = strdup(other->key);
+    *ret = hf__strdup(other->key);
     return *ret ? HF_OK : HF_ENO_MEMORY;
 }
 
@@ -184,7 +185,7 @@ hf_line_ear *hf__ear_find(hf_line_store *s, const hf_claim *c) {
 hf_line_ear *hf__ear_add(hf_line_store *s, const hf_claim *c) {
     hf_line_ear **bucket = &s->ears[bucket_of(c->owner)];
     size_t size = strlen(c->name) + 1;
-    hf_line_ear *ear = calloc(1, sizeof *ear + size);
+    hf_line_ear *ear = hf__calloc(1, sizeof *ear + size);
 
     if (!ear)
         return NULL;
@@ -204,6 +205,6 @@ void hf__ear_free(hf_line_store *s, hf_line_ear *ear) {
         link = &(*link)->next;
     *link = ear->next;
     hf__watch_drop(s, &ear->watch);
-    free(ear->key);
-    free(ear);
+    hf__free(ear->key);
+    hf__free(ear);
 }

@@ -5,9 +5,9 @@
  * A lease is ours to set, so a renewal is only a question: does the session
  * live, by the majority's word, and are the entries in it.  What the table does
  * not have, or has of an earlier generation, is lost without asking. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "store.h"
 
@@ -21,16 +21,16 @@ typedef struct round {
 
 static void clear(round *r) {
     for (size_t i = 0; i < r->n; i++)
-        free(r->keys[i]);
-    free(r->keys);
-    free(r->claims);
-    free(r->found);
+        hf__free(r->keys[i]);
+    hf__free(r->keys);
+    hf__free(r->claims);
+    hf__free(r->found);
 }
 
 static int make_room(round *r, size_t n) {
-    r->claims = calloc(n, sizeof *r->claims);
-    r->keys = calloc(n, sizeof *r->keys);
-    r->found = calloc(n, sizeof *r->found);
+    r->claims = hf__calloc(n, sizeof *r->claims);
+    r->keys = hf__calloc(n, sizeof *r->keys);
+    r->found = hf__calloc(n, sizeof *r->found);
     return r->claims && r->keys && r->found ? HF_OK : HF_ENO_MEMORY;
 }
 
@@ -56,7 +56,7 @@ static int gather(hf_line_store *s, round *r, hf_claim *const *claims,
         if (claims[i]->result != HF_BUSY)
             continue;
         claims[i]->result = HF_EDOUBT;
-        r->keys[r->n] = strdup(p->key);
+        r->keys[r->n] = hf__strdup(p->key);
         if (!r->keys[r->n])
             return HF_ENO_MEMORY;
         r->claims[r->n++] = i;

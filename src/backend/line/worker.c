@@ -11,9 +11,9 @@
  * it has the port mind the entries of those who hold or wait for a while.
  *
  * A call of the port's is short, because all of this waits for it. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "store.h"
 
@@ -83,13 +83,13 @@ int hf__errand_try(hf_line_store *s, hf_line_place *p, bool *over, hf_time by,
     if (rc == HF_OK) {
         w.beside = beside;
         rc = s->port->ops->leave(s->port, &w, p->key, by, err);
-        free(beside);
+        hf__free(beside);
     } else {
         hf__fail_plain(err, rc);
     }
     if (rc == HF_OK || rc == HF_EFREE) {
         *over = hf__now() >= p->settles_at;
-        free(p->key); /* what a late request brings is known by its id */
+        hf__free(p->key); /* what a late request brings is known by its id */
         p->key = NULL;
     } else if (!hf__line_lives(s, p)) {
         rc = HF_EFREE; /* it went with the session */
@@ -184,7 +184,7 @@ static void mind(hf_line_store *s, hf_line_place *p) {
     hf_line line = hf__line_of(p->kind, p->name);
     hf_kind kind = hf_line_kind(p->kind);
     uint64_t number = hf__watch_begin(s, &p->own);
-    char *name = strdup(p->name), *key = strdup(p->key);
+    char *name = hf__strdup(p->name), *key = hf__strdup(p->key);
     int rc = HF_ENO_MEMORY;
     hf_line_watch *w;
     hf_error err;
@@ -197,8 +197,8 @@ static void mind(hf_line_store *s, hf_line_place *p) {
                                  hf__after_ms(CALL_MS), &err);
     if (rc == HF_EFREE)
         host->shaken(host->core, kind, name);
-    free(name);
-    free(key);
+    hf__free(name);
+    hf__free(key);
     pthread_mutex_lock(&s->mu);
     w = hf__watch_find(s, number);
     if (w && rc == HF_OK) {

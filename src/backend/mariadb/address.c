@@ -4,9 +4,9 @@
 #include "address.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../net/secret.h"
 
@@ -14,7 +14,7 @@ enum { DEFAULT_PORT = 3306 };
 
 /* False: out of memory. */
 static bool copy(char **ret, const char *text) {
-    *ret = text ? strdup(text) : NULL;
+    *ret = text ? hf__strdup(text) : NULL;
     return *ret || !text;
 }
 
@@ -38,11 +38,11 @@ static bool name_it(hf_maria_address *at) {
     const char *database = at->database ? at->database : "";
     const char *scheme = at->secure ? "mariadbs" : "mariadb";
     bool v6 = strchr(at->host, ':') != NULL;
-    int n = at->socket ?
-                asprintf(&at->where, "%s:///%s?socket=%s", scheme, database,
-                         at->socket) :
-                asprintf(&at->where, "%s://%s%s%s:%d/%s", scheme, v6 ? "[" : "",
-                         at->host, v6 ? "]" : "", at->port, database);
+    int n = at->socket ? hf__asprintf(&at->where, "%s:///%s?socket=%s", scheme,
+                                      database, at->socket) :
+                         hf__asprintf(&at->where, "%s://%s%s%s:%d/%s", scheme,
+                                      v6 ? "[" : "", at->host, v6 ? "]" : "",
+                                      at->port, database);
 
     if (n < 0)
         at->where = NULL;
@@ -80,11 +80,11 @@ int hf__maria_address_read(hf_maria_address *at, const hf_uri *uri,
 void hf__maria_address_clear(hf_maria_address *at) {
     hf__secret_free(at->password);
     hf__tls_rules_clear(&at->tls);
-    free(at->host);
-    free(at->socket);
-    free(at->user);
-    free(at->database);
-    free(at->option_file);
-    free(at->where);
+    hf__free(at->host);
+    hf__free(at->socket);
+    hf__free(at->user);
+    hf__free(at->database);
+    hf__free(at->option_file);
+    hf__free(at->where);
     *at = (hf_maria_address){0};
 }

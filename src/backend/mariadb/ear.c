@@ -20,9 +20,9 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "mariadb.gen.h"
@@ -217,7 +217,7 @@ static void *run(void *arg) {
 /* ---- life -------------------------------------------------------------- */
 
 int hf__maria_ear_new(hf_maria_ear **ret, hf_maria *m, hf_error *err) {
-    hf_maria_ear *e = calloc(1, sizeof *e);
+    hf_maria_ear *e = hf__calloc(1, sizeof *e);
     char *at;
 
     if (!e)
@@ -252,7 +252,7 @@ void hf__maria_ear_free(hf_maria_ear *e, bool forked) {
         hf__world->thread_join(e->thread);
     pthread_mutex_destroy(&e->mu);
     pthread_cond_destroy(&e->moved);
-    free(e);
+    hf__free(e);
 }
 
 /* The thread is there from the first on who waits. */

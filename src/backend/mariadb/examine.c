@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "../tables/statements.h"
@@ -182,21 +183,20 @@ int hf__maria_rights(hf_database *d, const char *prefix, hf_rule_fn *fn,
     const hf_maria *m = hf__maria_of(d);
     const char *database = m->at.database ? m->at.database : "DATABASE";
     char *text = NULL, grants[400];
-    size_t size;
-    FILE *f = open_memstream(&text, &size);
+    FILE *f = hf__memstream(&text);
 
     (void)by;
     if (!f)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     write_layout(f, hf_mariadb_layout_1);
     if (fclose(f) != 0) {
-        free(text);
+        hf__free(text);
         return hf__fail_plain(err, HF_ENO_MEMORY);
     }
     fn(arg, &(hf_rule){"mariadb", text,
                        "once, by the owner of the database; not needed where "
                        "the user may create tables itself\n"});
-    free(text);
+    hf__free(text);
     snprintf(grants, sizeof grants,
              "GRANT SELECT, INSERT, UPDATE, DELETE ON `%.200s`.* TO "
              "'holdfast'@'%%';",

@@ -21,10 +21,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "../net/resolve.h"
@@ -203,13 +203,13 @@ static bool copy_rows(hf_rows *to, MYSQL_RES *from) {
     to->columns = (int)columns;
     if (n == 0)
         return true;
-    to->cells = cell = calloc(n * columns, sizeof *cell);
+    to->cells = cell = hf__calloc(n * columns, sizeof *cell);
     if (!cell)
         return false;
     to->n = n;
     while ((row = mysql_fetch_row(from)))
         for (size_t i = 0; i < columns; i++, cell++) {
-            *cell = row[i] ? strdup(row[i]) : NULL;
+            *cell = row[i] ? hf__strdup(row[i]) : NULL;
             if (row[i] && !*cell)
                 return false;
         }
@@ -218,7 +218,7 @@ static bool copy_rows(hf_rows *to, MYSQL_RES *from) {
 
 static int keep(hf_session *s, MYSQL_RES *result, hf_answers *ret,
                 hf_error *err) {
-    hf_rows *all = realloc(ret->all, (ret->n + 1) * sizeof *all);
+    hf_rows *all = hf__realloc(ret->all, (ret->n + 1) * sizeof *all);
     bool ok = all != NULL;
 
     if (ok) {
@@ -301,12 +301,12 @@ static void set_options(MYSQL *my, const hf_maria_address *at) {
 
 static int dial(hf_session **ret, const hf_maria_address *at, const char *host,
                 hf_time by, hf_error *err) {
-    hf_session *s = calloc(1, sizeof *s);
+    hf_session *s = hf__calloc(1, sizeof *s);
     hush h;
     int rc = HF_OK;
 
     if (!s || !mysql_init(&s->my)) {
-        free(s);
+        hf__free(s);
         return hf__fail_plain(err, HF_ENO_MEMORY);
     }
     s->at = at;
@@ -426,5 +426,5 @@ void hf__maria_hang_up(hf_session *s, bool forked) {
         shutdown(fd, SHUT_RDWR);
     mysql_close(&s->my);
     hush_end(&h);
-    free(s);
+    hf__free(s);
 }

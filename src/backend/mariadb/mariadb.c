@@ -3,9 +3,9 @@
  * mariadb.c - the port to MariaDB and MySQL. */
 #include "mariadb.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../tables/session.h"
 #include "../tables/shedlock.h"
@@ -37,7 +37,7 @@ static void free_all(hf_maria *m) {
     hf__maria_address_clear(&m->at);
     pthread_mutex_destroy(&m->mu);
     pthread_cond_destroy(&m->freed);
-    free(m);
+    hf__free(m);
 }
 
 static int connect_once(hf_maria *m, hf_time by, hf_error *err) {
@@ -52,7 +52,7 @@ static int connect_once(hf_maria *m, hf_time by, hf_error *err) {
 static int open_database(hf_database **ret, const hf_uri *uri,
                          const hf_database_host *host, hf_time by,
                          hf_error *err) {
-    hf_maria *m = calloc(1, sizeof *m);
+    hf_maria *m = hf__calloc(1, sizeof *m);
     int rc;
 
     if (!m)

@@ -9,9 +9,9 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 
@@ -35,7 +35,7 @@ static int look_up(const char *host, const char *port, int flags,
 }
 
 static question *ask(const char *host, const char *port) {
-    question *q = calloc(1, sizeof *q + strlen(host) + 1);
+    question *q = hf__calloc(1, sizeof *q + strlen(host) + 1);
 
     if (!q)
         return NULL;
@@ -58,7 +58,7 @@ static void leave(question *q) {
         freeaddrinfo(q->found);
     pthread_mutex_destroy(&q->mu);
     pthread_cond_destroy(&q->cond);
-    free(q);
+    hf__free(q);
 }
 
 static void *run(void *arg) {

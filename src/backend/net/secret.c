@@ -5,11 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 
 enum { PASSWORD_MAX = 4096 };
@@ -46,7 +46,7 @@ int hf__secret_read(char **ret, const char *path, hf_error *err) {
         return HF_EAUTH;
     text[size] = '\0';
     text[strcspn(text, "\r\n")] = '\0';
-    *ret = strdup(text);
+    *ret = hf__strdup(text);
     if (!*ret)
         rc = hf__fail_plain(err, HF_ENO_MEMORY);
     explicit_bzero(text, sizeof text);
@@ -56,5 +56,5 @@ int hf__secret_read(char **ret, const char *path, hf_error *err) {
 void hf__secret_free(char *text) {
     if (text)
         explicit_bzero(text, strlen(text));
-    free(text);
+    hf__free(text);
 }

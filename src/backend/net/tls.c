@@ -13,10 +13,10 @@
 #include <openssl/x509v3.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "dial.h"
@@ -32,7 +32,7 @@ struct hf_tls {
 
 /* Copies a string that may be absent.  False: out of memory. */
 static bool copy(char **ret, const char *text) {
-    *ret = text ? strdup(text) : NULL;
+    *ret = text ? hf__strdup(text) : NULL;
     return *ret || !text;
 }
 
@@ -76,10 +76,10 @@ int hf__tls_rules_copy(hf_tls_rules *r, const hf_tls_rules *from,
 }
 
 void hf__tls_rules_clear(hf_tls_rules *r) {
-    free(r->ca);
-    free(r->cert);
-    free(r->key);
-    free(r->server_name);
+    hf__free(r->ca);
+    hf__free(r->cert);
+    hf__free(r->key);
+    hf__free(r->server_name);
     *r = (hf_tls_rules){0};
 }
 
@@ -279,7 +279,7 @@ static int set_up(hf_tls *tls, hf_error *err) {
 }
 
 int hf__tls_new(hf_tls **ret, const hf_tls_peer *peer, hf_error *err) {
-    hf_tls *tls = calloc(1, sizeof *tls);
+    hf_tls *tls = hf__calloc(1, sizeof *tls);
     int rc;
 
     if (!tls)
@@ -299,7 +299,7 @@ void hf__tls_free(hf_tls *tls) {
         return;
     SSL_CTX_free(tls->ctx);
     BIO_meth_free(tls->method);
-    free(tls);
+    hf__free(tls);
 }
 
 /* ---- one connection ---------------------------------------------------- */

@@ -4,9 +4,9 @@
 #include "conninfo.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 
 enum { HOSTS_MAX = 32 };
@@ -43,8 +43,8 @@ static char *for_libpq(const hf_uri *uri) {
     char *text, *to, before = '?';
 
     if (!colon) /* key = value */
-        return strdup(uri->text);
-    text = malloc(sizeof scheme + strlen(colon));
+        return hf__strdup(uri->text);
+    text = hf__malloc(sizeof scheme + strlen(colon));
     if (!text)
         return NULL;
     at = colon + strcspn(colon, "?");
@@ -81,7 +81,7 @@ static int count(const char *list) {
 /* libpq's words are not repeated: they may quote a part of the password. */
 static int parse(hf_conninfo **ret, const char *text, const char *what,
                  hf_error *err) {
-    hf_conninfo *info = calloc(1, sizeof *info);
+    hf_conninfo *info = hf__calloc(1, sizeof *info);
     char *words = NULL;
     int hosts, addrs;
 
@@ -89,7 +89,7 @@ static int parse(hf_conninfo **ret, const char *text, const char *what,
         return hf__fail_plain(err, HF_ENO_MEMORY);
     info->options = PQconninfoParse(text, &words);
     if (!info->options) {
-        free(info);
+        hf__free(info);
         if (!words)
             return hf__fail_plain(err, HF_ENO_MEMORY);
         PQfreemem(words);
@@ -118,7 +118,7 @@ int hf__pg_conninfo_of(hf_conninfo **ret, const hf_uri *uri, hf_error *err) {
         return hf__fail_plain(err, HF_ENO_MEMORY);
     rc = parse(ret, text, "the store's address", err);
     explicit_bzero(text, strlen(text));
-    free(text);
+    hf__free(text);
     return rc;
 }
 
@@ -140,7 +140,7 @@ int hf__pg_conninfo_beside(hf_conninfo **ret, const hf_conninfo *base,
 
         if (o->val || !val || says_where(o->keyword))
             continue;
-        o->val = strdup(val);
+        o->val = hf__foreign_strdup(val); /* PQconninfoFree's */
         if (!o->val) {
             hf__pg_conninfo_free(info);
             return hf__fail_plain(err, HF_ENO_MEMORY);
@@ -157,7 +157,7 @@ void hf__pg_conninfo_free(hf_conninfo *info) {
         if (o->val)
             explicit_bzero(o->val, strlen(o->val));
     PQconninfoFree(info->options);
-    free(info);
+    hf__free(info);
 }
 
 /* ---- the hosts --------------------------------------------------------- */
@@ -204,7 +204,7 @@ PGconn *hf__pg_conninfo_start(const hf_conninfo *info, int i) {
 
     for (const PQconninfoOption *o = info->options; o->keyword; o++)
         most++;
-    keys = calloc(2 * most, sizeof *keys);
+    keys = hf__calloc(2 * most, sizeof *keys);
     if (!keys)
         return NULL;
     values = keys + most;
@@ -214,7 +214,7 @@ PGconn *hf__pg_conninfo_start(const hf_conninfo *info, int i) {
             keys[n++] = o->keyword;
     }
     conn = PQconnectStartParams(keys, values, 0);
-    free(keys);
+    hf__free(keys);
     return conn;
 }
 
@@ -230,7 +230,7 @@ static char *shown_hosts(const char *hosts, const char *ports,
                          const char *usual_port) {
     enum { PORT_SIZE = 16 };
     int n = count(hosts);
-    char *text = calloc(1, strlen(hosts) + (size_t)n * (PORT_SIZE + 4) + 1);
+    char *text = hf__calloc(1, strlen(hosts) + (size_t)n * (PORT_SIZE + 4) + 1);
     char host[1025], port[PORT_SIZE], *to = text;
 
     if (!text)
@@ -255,14 +255,14 @@ char *hf__pg_conninfo_where(const hf_conninfo *info, const PGconn *conn) {
 
     if (!hosts)
         hosts = host;
-    shown = is_local(hosts) ? strdup("") : shown_hosts(hosts, ports, port);
+    shown = is_local(hosts) ? hf__strdup("") : shown_hosts(hosts, ports, port);
     if (!shown)
         return NULL;
     n = is_local(host) ?
-            asprintf(&text, "postgresql://%s@%s/%s?host=%s&port=%s",
-                     PQuser(conn), shown, PQdb(conn), host, port) :
-            asprintf(&text, "postgresql://%s@%s/%s", PQuser(conn), shown,
-                     PQdb(conn));
-    free(shown);
+            hf__asprintf(&text, "postgresql://%s@%s/%s?host=%s&port=%s",
+                         PQuser(conn), shown, PQdb(conn), host, port) :
+            hf__asprintf(&text, "postgresql://%s@%s/%s", PQuser(conn), shown,
+                         PQdb(conn));
+    hf__free(shown);
     return n < 0 ? NULL : text;
 }

@@ -24,6 +24,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "postgres.h"
@@ -305,7 +306,7 @@ bool hf__pg_ear_hears(const hf_pg_ear *ear) {
 }
 
 int hf__pg_ear_open(hf_pg_ear **ret, hf_postgres *pg, hf_error *err) {
-    hf_pg_ear *ear = calloc(1, sizeof *ear);
+    hf_pg_ear *ear = hf__calloc(1, sizeof *ear);
 
     if (!ear)
         return hf__fail_plain(err, HF_ENO_MEMORY);
@@ -313,7 +314,7 @@ int hf__pg_ear_open(hf_pg_ear **ret, hf_postgres *pg, hf_error *err) {
     ear->wait_ms = SOON_MS;
     ear->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (ear->bell < 0) {
-        free(ear);
+        hf__free(ear);
         return hf__fail(err, HF_ESYSTEM, "no descriptor is left: %s",
                         strerror(errno));
     }
@@ -341,5 +342,5 @@ void hf__pg_ear_close(hf_pg_ear *ear, bool forked) {
         PQfinish(ear->conn);
     close(ear->bell);
     pthread_mutex_destroy(&ear->mu);
-    free(ear);
+    hf__free(ear);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "postgres.h"
@@ -198,7 +199,7 @@ static bool copy_cells(hf_rows *to, const PGresult *r) {
     to->columns = (int)columns;
     if (!n || !columns)
         return true;
-    to->cells = calloc(n * columns, sizeof *to->cells);
+    to->cells = hf__calloc(n * columns, sizeof *to->cells);
     if (!to->cells)
         return false;
     to->n = n;
@@ -208,7 +209,7 @@ static bool copy_cells(hf_rows *to, const PGresult *r) {
 
             if (PQgetisnull(r, (int)i, (int)j))
                 continue;
-            *cell = strdup(PQgetvalue(r, (int)i, (int)j));
+            *cell = hf__strdup(PQgetvalue(r, (int)i, (int)j));
             if (!*cell)
                 return false;
         }
@@ -216,7 +217,7 @@ static bool copy_cells(hf_rows *to, const PGresult *r) {
 }
 
 static int keep(hf_answers *ret, PGresult *r, hf_error *err) {
-    hf_rows *all = reallocarray(ret->all, ret->n + 1, sizeof *all);
+    hf_rows *all = hf__reallocarray(ret->all, ret->n + 1, sizeof *all);
 
     if (!all)
         return hf__fail_plain(err, HF_ENO_MEMORY);

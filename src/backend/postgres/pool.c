@@ -7,9 +7,9 @@
  * after a while, all but one.  Where the server takes no more connections, we
  * make do with those we have. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "postgres.h"
@@ -200,7 +200,7 @@ static void turned_read_only(hf_session *s) {
 }
 
 static void drop_row(hf_answers *a, size_t i) {
-    hf_answers one = {.all = malloc(sizeof *one.all), .n = 1};
+    hf_answers one = {.all = hf__malloc(sizeof *one.all), .n = 1};
 
     if (one.all) {
         one.all[0] = a->all[i];
@@ -216,7 +216,7 @@ static int ask_committed(hf_session *s, const char *script, hf_answers *ret,
                          hf_time by, hf_error *err) {
     static const char begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED;";
     size_t size = sizeof begin + strlen(script) + sizeof ";COMMIT";
-    char *whole = malloc(size);
+    char *whole = hf__malloc(size);
     hf_answers none = {0};
     hf_error unheard;
     int rc;
@@ -225,7 +225,7 @@ static int ask_committed(hf_session *s, const char *script, hf_answers *ret,
         return hf__fail_plain(err, HF_ENO_MEMORY);
     stpcpy(stpcpy(stpcpy(whole, begin), script), ";COMMIT");
     rc = hf__pg_link_ask(s->conn, whole, ret, by, err);
-    free(whole);
+    hf__free(whole);
     if (rc == HF_OK && ret->n >= 2) {
         drop_row(ret, ret->n - 1);
         drop_row(ret, 0);

@@ -4,9 +4,9 @@
 #include "postgres.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../tables/session.h"
 #include "../tables/shedlock.h"
@@ -82,8 +82,8 @@ static void free_all(hf_postgres *pg) {
     hf__pg_conninfo_free(pg->info);
     pthread_mutex_destroy(&pg->mu);
     pthread_cond_destroy(&pg->freed);
-    free(pg->where);
-    free(pg);
+    hf__free(pg->where);
+    hf__free(pg);
 }
 
 static int read_address(hf_postgres *pg, const hf_uri *uri, hf_error *err) {
@@ -110,7 +110,7 @@ static int connect_once(hf_postgres *pg, hf_time by, hf_error *err) {
 static int open_database(hf_database **ret, const hf_uri *uri,
                          const hf_database_host *host, hf_time by,
                          hf_error *err) {
-    hf_postgres *pg = calloc(1, sizeof *pg);
+    hf_postgres *pg = hf__calloc(1, sizeof *pg);
     int rc;
 
     if (!pg)

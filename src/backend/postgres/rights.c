@@ -5,9 +5,9 @@
  *
  * Rights end at the table: a user who may lock one name may lock all. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../tables/statements.h"
 #include "postgres.h"
@@ -43,18 +43,17 @@ static void write_grants(FILE *f, const hf_postgres *pg) {
 static int tell(hf_postgres *pg, void (*write)(FILE *, const hf_postgres *),
                 const char *about, hf_rule_fn *fn, void *arg, hf_error *err) {
     char *text = NULL;
-    size_t size;
-    FILE *f = open_memstream(&text, &size);
+    FILE *f = hf__memstream(&text);
 
     if (!f)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     write(f, pg);
     if (fclose(f) != 0) {
-        free(text);
+        hf__free(text);
         return hf__fail_plain(err, HF_ENO_MEMORY);
     }
     fn(arg, &(hf_rule){"postgresql", text, about});
-    free(text);
+    hf__free(text);
     return HF_OK;
 }
 

@@ -5,9 +5,9 @@
 
 #include <fnmatch.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "keys.h"
 
 /* ---- commands ---------------------------------------------------------- */
@@ -246,18 +246,17 @@ static void write_line(FILE *f, const hf_acl *acl, const char *prefix,
 }
 
 char *hf__acl_line(const hf_acl *acl, const char *prefix, unsigned uses) {
-    patterns *p = malloc(sizeof *p);
+    patterns *p = hf__malloc(sizeof *p);
     char *line = NULL;
-    size_t size;
-    FILE *f = p ? open_memstream(&line, &size) : NULL;
+    FILE *f = p ? hf__memstream(&line) : NULL;
 
     if (f) {
         write_line(f, acl, prefix, uses, p);
         if (fclose(f) != 0) {
-            free(line);
+            hf__free(line);
             line = NULL;
         }
     }
-    free(p);
+    hf__free(p);
     return line;
 }

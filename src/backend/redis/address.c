@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../net/secret.h"
 
@@ -17,7 +18,7 @@ enum { DEFAULT_PORT = 6379 };
 
 /* Copies a string that may be absent.  False: out of memory. */
 static bool copy(char **ret, const char *text) {
-    *ret = text ? strdup(text) : NULL;
+    *ret = text ? hf__strdup(text) : NULL;
     return *ret || !text;
 }
 
@@ -87,12 +88,12 @@ static int set_where(hf_address *a, hf_error *err) {
     int size;
 
     if (a->socket)
-        size = asprintf(&a->where, "redis+unix://%s%s%s?db=%d", user, at,
-                        a->socket, a->db);
+        size = hf__asprintf(&a->where, "redis+unix://%s%s%s?db=%d", user, at,
+                            a->socket, a->db);
     else
-        size = asprintf(&a->where, "redis%s://%s%s%s%s%s:%d/%d",
-                        a->tls ? "s" : "", user, at, v6 ? "[" : "", a->host,
-                        v6 ? "]" : "", a->port, a->db);
+        size = hf__asprintf(&a->where, "redis%s://%s%s%s%s%s:%d/%d",
+                            a->tls ? "s" : "", user, at, v6 ? "[" : "", a->host,
+                            v6 ? "]" : "", a->port, a->db);
     if (size >= 0)
         return HF_OK;
     a->where = NULL;
@@ -101,7 +102,7 @@ static int set_where(hf_address *a, hf_error *err) {
 
 int hf__address_new(hf_address **ret, const hf_uri *uri, size_t i,
                     hf_error *err) {
-    hf_address *a = calloc(1, sizeof *a);
+    hf_address *a = hf__calloc(1, sizeof *a);
     int rc;
 
     if (!a)
@@ -124,7 +125,7 @@ int hf__address_new(hf_address **ret, const hf_uri *uri, size_t i,
 
 int hf__address_at(hf_address **ret, const hf_address *like, const char *host,
                    int port, hf_error *err) {
-    hf_address *a = calloc(1, sizeof *a);
+    hf_address *a = hf__calloc(1, sizeof *a);
     int rc = HF_OK;
 
     if (!a)
@@ -159,11 +160,11 @@ int hf__address_tls(hf_tls **ret, const hf_address *a, hf_error *err) {
 void hf__address_free(hf_address *a) {
     if (!a)
         return;
-    free(a->host);
-    free(a->socket);
-    free(a->user);
+    hf__free(a->host);
+    hf__free(a->socket);
+    hf__free(a->user);
     hf__secret_free(a->password);
     hf__tls_rules_clear(&a->rules);
-    free(a->where);
-    free(a);
+    hf__free(a->where);
+    hf__free(a);
 }

@@ -4,13 +4,13 @@
 #include "batch.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../world.h"
 
 hf_batch *hf__batch_new(void) {
-    hf_batch *b = calloc(1, sizeof *b);
+    hf_batch *b = hf__calloc(1, sizeof *b);
 
     if (b)
         atomic_init(&b->refs, 1);
@@ -28,9 +28,9 @@ void hf__batch_put(hf_batch *b) {
     for (size_t i = 0; i < b->n; i++)
         if (b->slots[i].reply)
             freeReplyObject(b->slots[i].reply);
-    free(b->slots);
-    free(b->bytes);
-    free(b);
+    hf__free(b->slots);
+    hf__free(b->bytes);
+    hf__free(b);
 }
 
 /* The array with room for `want`; NULL: out of memory, it stays as it was. */
@@ -42,7 +42,7 @@ static void *widened(void *array, size_t *room, size_t want, size_t least,
         return array;
     while (wide < want)
         wide *= 2;
-    array = realloc(array, wide * size);
+    array = hf__realloc(array, wide * size);
     if (array)
         *room = wide;
     return array;

@@ -7,9 +7,9 @@
  * server.  Both are written by every announcement, in one script; whatever a
  * failover, a restart or FLUSHALL took away is back with the next one.  Where
  * they lie in a cluster is said in keys.h. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "keys.h"
@@ -62,7 +62,7 @@ int hf__redis_announce(hf_backend *be, const char *doing, int lease_ms,
     spell(&k, r);
     hf__decimal(ms, (uint64_t)lease_ms);
     rc = hf__topology_call(r->topology, &call, &reply, by, err);
-    free(record);
+    hf__free(record);
     if (rc != HF_OK)
         return rc;
     freeReplyObject(reply);
@@ -197,7 +197,7 @@ static void tell(void *arg, const char *client, const char *text) {
 
 int hf__redis_clients(hf_backend *be, hf_record_fn *fn, void *arg, hf_time by,
                       hf_error *err) {
-    teller *t = malloc(sizeof *t);
+    teller *t = hf__malloc(sizeof *t);
     look l = {.topology = ((hf_redis *)be)->topology,
               .answer = by - hf__now(),
               .fn = tell,
@@ -213,6 +213,6 @@ int hf__redis_clients(hf_backend *be, hf_record_fn *fn, void *arg, hf_time by,
     for (int i = 0; l.topology->slotted && rc == HF_OK && i < HF_SHELVES; i++)
         rc = tell_shelf(&l, hf__shelves[i], err);
     hf__seen_clear(&l.seen);
-    free(t);
+    hf__free(t);
     return rc;
 }

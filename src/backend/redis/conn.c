@@ -5,10 +5,10 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "../net/dial.h"
@@ -104,13 +104,13 @@ static void limit_elements(hf_conn *conn) {
 }
 
 static hf_conn *conn_new(const hf_address *a, int fd) {
-    hf_conn *conn = calloc(1, sizeof *conn);
+    hf_conn *conn = hf__calloc(1, sizeof *conn);
 
     if (!conn)
         return NULL;
     conn->reader = redisReaderCreate();
     if (!conn->reader) {
-        free(conn);
+        hf__free(conn);
         return NULL;
     }
     limit_elements(conn);
@@ -155,7 +155,7 @@ void hf__conn_close(hf_conn *conn) {
     hf__world->close(conn->fd);
     redisReaderFree(conn->reader);
     pthread_mutex_destroy(&conn->ssl_mu);
-    free(conn);
+    hf__free(conn);
 }
 
 void hf__conn_cut(hf_conn *conn) {
@@ -301,7 +301,7 @@ static bool make_room(hf_pipe *p, size_t more) {
         cap *= 2;
     if (cap == p->cap)
         return true;
-    wide = realloc(p->bytes, cap);
+    wide = hf__realloc(p->bytes, cap);
     if (!wide)
         return false;
     p->bytes = wide;
@@ -328,6 +328,6 @@ void hf__pipe_add(hf_pipe *p, int argc, const char *const *argv) {
 void hf__pipe_free(hf_pipe *p) {
     if (p->bytes)
         explicit_bzero(p->bytes, p->len); /* a password may be in it */
-    free(p->bytes);
+    hf__free(p->bytes);
     *p = (hf_pipe){0};
 }

@@ -4,9 +4,9 @@
 #include "engine.h"
 
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "post.h"
@@ -184,7 +184,7 @@ static int call_once(hf_engine *e, const hf_call *call, bool whole,
     q.bytes = command;
     rc = send_confirmed(e, call->name, &q, call->replicas, call->confirmed, ret,
                         by, err);
-    free(command);
+    hf__free(command);
     return rc;
 }
 
@@ -197,7 +197,7 @@ static int call_asking(hf_engine *e, const hf_call *call, redisReply **ret,
     hf_request q = {.n = 2};
     size_t len;
     char *command = hf__script_command(e->server->scripts, call, true, &len);
-    char *both = command ? malloc(sizeof asking - 1 + len) : NULL;
+    char *both = command ? hf__malloc(sizeof asking - 1 + len) : NULL;
     int rc;
 
     if (both) {
@@ -214,8 +214,8 @@ static int call_asking(hf_engine *e, const hf_call *call, redisReply **ret,
         freeReplyObject(replies[0]);
         *ret = replies[1];
     }
-    free(command);
-    free(both);
+    hf__free(command);
+    hf__free(both);
     return rc;
 }
 
@@ -308,7 +308,7 @@ static int make_links(hf_engine *e, hf_error *err) {
 
 int hf__engine_new(hf_engine **ret, const hf_engine_needs *needs,
                    hf_error *err) {
-    hf_engine *e = calloc(1, sizeof *e);
+    hf_engine *e = hf__calloc(1, sizeof *e);
     int rc;
 
     if (!e)
@@ -359,5 +359,5 @@ void hf__engine_free(hf_engine *e, bool forked) {
     for (unsigned i = 0; i < e->n_all; i++)
         hf__link_free(e->links[i]);
     hf__poster_free(e->poster);
-    free(e);
+    hf__free(e);
 }

@@ -5,9 +5,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 
 enum { NAMED = 4 }; /* servers, then "and 3 more" */
@@ -21,7 +21,7 @@ struct hf_finding {
 static hf_finding *add(hf_findings *f) {
     if (f->n == f->room) {
         size_t room = f->room ? 2 * f->room : 32;
-        hf_finding *all = realloc(f->all, room * sizeof *all);
+        hf_finding *all = hf__realloc(f->all, room * sizeof *all);
 
         if (!all) {
             f->failed = true;
@@ -135,6 +135,6 @@ int hf__findings_tell(const hf_findings *f, hf_fact_fn *fn, void *arg,
 }
 
 void hf__findings_clear(hf_findings *f) {
-    free(f->all);
+    hf__free(f->all);
     *f = (hf_findings){0};
 }

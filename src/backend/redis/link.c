@@ -21,9 +21,9 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../plant.h"
 #include "../../world.h"
@@ -702,7 +702,7 @@ static void look_first(hf_link *l) {
 /* ---- what others call -------------------------------------------------- */
 
 int hf__link_new(hf_link **ret, const hf_link_needs *needs, hf_error *err) {
-    hf_link *l = calloc(1, sizeof *l);
+    hf_link *l = hf__calloc(1, sizeof *l);
 
     if (!l)
         return hf__fail_plain(err, HF_ENO_MEMORY);
@@ -728,7 +728,7 @@ void hf__link_free(hf_link *l) {
     let_go(l);
     pthread_mutex_destroy(&l->mu);
     pthread_cond_destroy(&l->changed);
-    free(l);
+    hf__free(l);
 }
 
 void hf__link_forget(hf_link *l) {

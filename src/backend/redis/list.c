@@ -26,9 +26,9 @@
  * In a cluster every master is gone through.  The record that says who a
  * client is often lies at another than what the client holds; so it is asked
  * for there. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "keys.h"
@@ -331,10 +331,10 @@ int hf__redis_list(hf_backend *be, const char *name, hf_place_fn *fn, void *arg,
 
     if (rc != HF_OK)
         return rc;
-    if (t->slotted && !(l.records = calloc(RECORDS, sizeof *l.records)))
+    if (t->slotted && !(l.records = hf__calloc(RECORDS, sizeof *l.records)))
         return hf__fail_plain(err, HF_ENO_MEMORY);
     rc = name ? look_at_name(&l, name, err) : list_all(&l, err);
     hf__seen_clear(&l.seen);
-    free(l.records);
+    hf__free(l.records);
     return rc;
 }

@@ -3,9 +3,9 @@
  * post.c - releases that nobody waits for. */
 #include "post.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "reply.h"
@@ -70,7 +70,7 @@ static bond **find(hf_poster *p, unsigned bucket, const char *name) {
 }
 
 static bond *bond_new(const char *name, hf_link *link) {
-    bond *b = malloc(sizeof *b + strlen(name) + 1);
+    bond *b = hf__malloc(sizeof *b + strlen(name) + 1);
 
     if (!b)
         return NULL;
@@ -107,7 +107,7 @@ static void untie(hf_poster *p, const char *name) {
         *at = gone->next;
     }
     pthread_mutex_unlock(&p->bond_mu[bucket % STRIPES]);
-    free(gone);
+    hf__free(gone);
 }
 
 hf_link *hf__poster_link(hf_poster *p, const char *name) {
@@ -135,7 +135,7 @@ static release *release_new(const hf_call *call) {
 
     for (int i = 0; i < call->argc; i++)
         size += call->lens[i] + 1;
-    r = malloc(size);
+    r = hf__malloc(size);
     if (!r)
         return NULL;
     r->post = (hf_post){0};
@@ -174,15 +174,15 @@ static bool prepare(hf_poster *p, release *r) {
     const char *argv[HF_POST_ARGS];
     hf_call call = call_of(r, argv);
 
-    free(r->post.bytes);
+    hf__free(r->post.bytes);
     r->post.bytes =
         hf__script_command(p->server->scripts, &call, r->whole, &r->post.len);
     return r->post.bytes != NULL;
 }
 
 static void release_free(release *r) {
-    free(r->post.bytes);
-    free(r);
+    hf__free(r->post.bytes);
+    hf__free(r);
 }
 
 static void over(hf_poster *p, release *r, int code) {
@@ -364,7 +364,7 @@ int hf__poster_release(hf_poster *p, const hf_call *call, hf_link *link,
 int hf__poster_new(hf_poster **ret, const hf_engine_needs *needs,
                    hf_link *const *links, const unsigned *n_links,
                    hf_error *err) {
-    hf_poster *p = calloc(1, sizeof *p);
+    hf_poster *p = hf__calloc(1, sizeof *p);
 
     if (!p)
         return hf__fail_plain(err, HF_ENO_MEMORY);
@@ -415,5 +415,5 @@ void hf__poster_free(hf_poster *p) {
         pthread_mutex_destroy(&p->bond_mu[i]);
     pthread_mutex_destroy(&p->mu);
     pthread_cond_destroy(&p->cond);
-    free(p);
+    hf__free(p);
 }

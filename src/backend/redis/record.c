@@ -13,6 +13,8 @@
 
 #include "redis.h"
 
+#include "../../alloc.h"
+
 typedef struct field {
     const char *key;
     size_t offset, size;
@@ -69,7 +71,7 @@ void hf__record_write(char *buf, const hf_identity *identity) {
 char *hf__record_new(const hf_identity *identity, uint64_t number,
                      const char *doing) {
     static const char keys[] = "\nnumber=18446744073709551615\ndoing=";
-    char *text = malloc(HF_RECORD_SIZE + sizeof keys + 3 * strlen(doing));
+    char *text = hf__malloc(HF_RECORD_SIZE + sizeof keys + 3 * strlen(doing));
     char *to;
 
     if (!text)

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "families.h"
@@ -51,7 +52,7 @@ static void close_backend(hf_backend *be, bool forked) {
     if (forked)
         return; /* threads that are gone may have held its locks */
     hf__spent_clear(&r->spent);
-    free(r);
+    hf__free(r);
 }
 
 extern const hf_backend_ops hf__redis_ops;
@@ -66,7 +67,7 @@ static int open_backend(hf_backend **ret, const hf_uri *uri,
     rc = hf__redlock_refuse_params(uri, err);
     if (rc != HF_OK)
         return rc;
-    r = calloc(1, sizeof *r);
+    r = hf__calloc(1, sizeof *r);
     if (!r)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     r->base = (hf_backend){.ops = &hf__redis_ops, .host = host};

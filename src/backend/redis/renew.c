@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "families.h"
@@ -190,7 +191,7 @@ typedef struct letter {
 static bool add_bytes(letter *l, const char *bytes, size_t len) {
     if (l->len + len > l->room) {
         size_t room = 2 * (l->len + len);
-        char *wide = realloc(l->bytes, room);
+        char *wide = hf__realloc(l->bytes, room);
 
         if (!wide)
             return false;
@@ -210,22 +211,22 @@ static bool add_call(letter *l, hf_redis *r, const sheet *s,
         hf__script_command(&r->topology->scripts, &call, false, &len);
     bool ok = command && add_bytes(l, command, len);
 
-    free(command);
+    hf__free(command);
     return ok;
 }
 
 static bool write_letter(letter *l, hf_redis *r, const errand *e) {
-    sheet *s = malloc(sizeof *s);
+    sheet *s = hf__malloc(sizeof *s);
     bool ok = s != NULL;
 
-    l->counts = calloc(e->n, sizeof *l->counts);
-    l->replies = calloc(e->n, sizeof *l->replies);
+    l->counts = hf__calloc(e->n, sizeof *l->counts);
+    l->replies = hf__calloc(e->n, sizeof *l->replies);
     ok = ok && l->counts && l->replies;
     for (size_t i = 0; ok && i < e->n; i += l->counts[l->n++]) {
         l->counts[l->n] = spell_call(s, r, e->items + i, e->n - i);
         ok = add_call(l, r, s, e->items[i].claim);
     }
-    free(s);
+    hf__free(s);
     return ok;
 }
 
@@ -233,9 +234,9 @@ static void letter_free(letter *l) {
     for (size_t i = 0; l->replies && i < l->n; i++)
         if (l->replies[i])
             freeReplyObject(l->replies[i]);
-    free(l->replies);
-    free(l->counts);
-    free(l->bytes);
+    hf__free(l->replies);
+    hf__free(l->counts);
+    hf__free(l->bytes);
 }
 
 /* What came instead of answers to n claims.  Those that are to be asked again
@@ -447,8 +448,8 @@ static int renew_many(hf_redis *r, hf_claim *const *claims, size_t n,
     renewal w = {.redis = r, .by = by, .n = n};
     int rc;
 
-    w.items = calloc(n, sizeof *w.items);
-    w.errands = calloc(n, sizeof *w.errands);
+    w.items = hf__calloc(n, sizeof *w.items);
+    w.errands = hf__calloc(n, sizeof *w.errands);
     if (!w.items || !w.errands) {
         rc = hf__fail_plain(err, HF_ENO_MEMORY);
         for (size_t i = 0; i < n; i++)
@@ -461,8 +462,8 @@ static int renew_many(hf_redis *r, hf_claim *const *claims, size_t n,
                        .open = true};
         rc = run_rounds(&w, err);
     }
-    free(w.items);
-    free(w.errands);
+    hf__free(w.items);
+    hf__free(w.errands);
     return rc;
 }
 

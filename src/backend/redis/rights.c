@@ -4,9 +4,9 @@
 #include "rights.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "info.h"
 #include "redis.h"
@@ -162,8 +162,7 @@ static void explain(FILE *f, const hf_ground *g, const char *prefix) {
 int hf__ground_tell(const hf_ground *g, const char *prefix, hf_rule_fn *fn,
                     void *arg, hf_error *err) {
     char *line = hf__acl_line(&g->acl, prefix, g->uses), *about = NULL;
-    size_t size;
-    FILE *f = line ? open_memstream(&about, &size) : NULL;
+    FILE *f = line ? hf__memstream(&about) : NULL;
     int rc = HF_OK;
 
     if (f)
@@ -172,8 +171,8 @@ int hf__ground_tell(const hf_ground *g, const char *prefix, hf_rule_fn *fn,
         rc = hf__fail_plain(err, HF_ENO_MEMORY);
     else
         fn(arg, &(hf_rule){"redis", line, about});
-    free(about);
-    free(line);
+    hf__free(about);
+    hf__free(line);
     return rc;
 }
 
@@ -192,7 +191,7 @@ static void tell_sentinels(hf_topology *t, hf_rule_fn *fn, void *arg) {
 int hf__redis_rights(hf_backend *be, const char *prefix, hf_rule_fn *fn,
                      void *arg, hf_time by, hf_error *err) {
     hf_topology *t = ((hf_redis *)be)->topology;
-    hf_ground *g = calloc(1, sizeof *g);
+    hf_ground *g = hf__calloc(1, sizeof *g);
     int rc =
         g ? hf__ground_check(prefix, err) : hf__fail_plain(err, HF_ENO_MEMORY);
 
@@ -202,6 +201,6 @@ int hf__redis_rights(hf_backend *be, const char *prefix, hf_rule_fn *fn,
         rc = hf__ground_tell(g, prefix, fn, arg, err);
     if (rc == HF_OK)
         tell_sentinels(t, fn, arg);
-    free(g);
+    hf__free(g);
     return rc;
 }

@@ -5,9 +5,9 @@
 
 #include <openssl/evp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "keys.h"
 #include "lua.gen.h"
@@ -41,7 +41,7 @@ static char *replace(char *text, const char *word, const char *by) {
 
     for (at = text; at && (at = strstr(at, word)); at += strlen(word))
         size += grown;
-    to = wide = text ? malloc(size) : NULL;
+    to = wide = text ? hf__malloc(size) : NULL;
     while (wide && (at = strstr(from, word))) {
         to = stpncpy(to, from, (size_t)(at - from));
         to = stpcpy(to, by);
@@ -49,7 +49,7 @@ static char *replace(char *text, const char *word, const char *by) {
     }
     if (wide)
         strcpy(to, from);
-    free(text);
+    hf__free(text);
     return wide;
 }
 
@@ -61,14 +61,15 @@ static char *with_delay(char *text, hf_script script, int ms) {
     text = replace(text, "local DIRECT = true", "local DIRECT = false");
     if (!text || !hf__script_grants(script))
         return text;
-    if (asprintf(&whole, "local DELAY = %d\n%s%s", ms, hf_delay_lua, text) < 0)
+    if (hf__asprintf(&whole, "local DELAY = %d\n%s%s", ms, hf_delay_lua, text) <
+        0)
         whole = NULL;
-    free(text);
+    hf__free(text);
     return whole;
 }
 
 static char *compose(hf_script script, const hf_manner *manner) {
-    char *text = strdup(texts[script]);
+    char *text = hf__strdup(texts[script]);
 
     if (manner->sharded)
         text = replace(text, "'publish'", "'spublish'");
@@ -131,7 +132,7 @@ int hf__scripts_init(hf_scripts *ret, const hf_manner *manner, hf_error *err) {
 
 void hf__scripts_clear(hf_scripts *s) {
     for (int i = 0; i < HF_N_SCRIPTS; i++)
-        free(s->text[i]);
+        hf__free(s->text[i]);
     memset(s, 0, sizeof *s);
 }
 
@@ -159,7 +160,7 @@ char *hf__script_command(const hf_scripts *scripts, const hf_call *call,
 
     for (int i = 0; i < call->argc; i++)
         size += AROUND + len_of(call, i);
-    command = to = malloc(size);
+    command = to = hf__malloc(size);
     if (!command)
         return NULL;
     *to++ = '*';

@@ -3,8 +3,9 @@
  * seen.c - texts that came by. */
 #include "seen.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "../../alloc.h"
 
 uint32_t hf__seen_hash(const char *text) {
     uint32_t hash = 2166136261u;
@@ -27,13 +28,13 @@ static char **find(const hf_seen *s, const char *text) {
 static int grow(hf_seen *s) {
     hf_seen wide = {.n = s->n, .room = s->room ? 2 * s->room : 64};
 
-    wide.slots = calloc(wide.room, sizeof *wide.slots);
+    wide.slots = hf__calloc(wide.room, sizeof *wide.slots);
     if (!wide.slots)
         return HF_ENO_MEMORY;
     for (size_t i = 0; i < s->room; i++)
         if (s->slots[i])
             *find(&wide, s->slots[i]) = s->slots[i];
-    free(s->slots);
+    hf__free(s->slots);
     *s = wide;
     return HF_OK;
 }
@@ -46,7 +47,7 @@ int hf__seen_add(hf_seen *s, const char *text) {
     slot = find(s, text);
     if (*slot)
         return HF_BUSY;
-    *slot = strdup(text);
+    *slot = hf__strdup(text);
     if (!*slot)
         return HF_ENO_MEMORY;
     s->n++;
@@ -55,7 +56,7 @@ int hf__seen_add(hf_seen *s, const char *text) {
 
 void hf__seen_clear(hf_seen *s) {
     for (size_t i = 0; i < s->room; i++)
-        free(s->slots[i]);
-    free(s->slots);
+        hf__free(s->slots[i]);
+    hf__free(s->slots);
     *s = (hf_seen){0};
 }

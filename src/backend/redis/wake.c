@@ -23,6 +23,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "keys.h"
@@ -99,7 +100,7 @@ static channel **find(hf_listener *w, const char *text) {
 /* Twice the buckets, if there is memory; it works without, more slowly. */
 static void spread(hf_listener *w) {
     size_t n = 2 * w->n_buckets;
-    channel **wide = calloc(n, sizeof *wide), *c, *next;
+    channel **wide = hf__calloc(n, sizeof *wide), *c, *next;
 
     if (!wide)
         return;
@@ -111,7 +112,7 @@ static void spread(hf_listener *w) {
             c->next = *at;
             *at = c;
         }
-    free(w->buckets);
+    hf__free(w->buckets);
     w->buckets = wide;
     w->n_buckets = n;
 }
@@ -127,7 +128,7 @@ static channel *enter(hf_listener *w, const char *text) {
 
     if (c)
         return c;
-    c = calloc(1, sizeof *c + strlen(text) + 1);
+    c = hf__calloc(1, sizeof *c + strlen(text) + 1);
     if (!c)
         return NULL;
     strcpy(c->text, text);
@@ -153,13 +154,13 @@ static void each(hf_listener *w, void (*fn)(hf_listener *, channel *, void *),
 static void remove_channel(hf_listener *w, channel *c) {
     *find(w, c->text) = c->next;
     w->n--;
-    free(c);
+    hf__free(c);
 }
 
 /* ---- commands ---------------------------------------------------------- */
 
 static bool note_command(hf_listener *w, channel *c, const char *leaves) {
-    command *cmd = malloc(sizeof *cmd + strlen(leaves) + 1);
+    command *cmd = hf__malloc(sizeof *cmd + strlen(leaves) + 1);
 
     if (!cmd)
         return false;
@@ -182,7 +183,7 @@ static channel *answered(hf_listener *w) {
     w->under_way = cmd->next;
     if (!w->under_way)
         w->under_way_end = &w->under_way;
-    free(cmd);
+    hf__free(cmd);
     return c;
 }
 
@@ -678,7 +679,7 @@ void hf__listener_unwatch(hf_listener *w, const char *text) {
 
 int hf__listener_new(hf_listener **ret, const hf_listener_needs *needs,
                      hf_error *err) {
-    hf_listener *w = calloc(1, sizeof *w);
+    hf_listener *w = hf__calloc(1, sizeof *w);
 
     if (!w)
         return hf__fail_plain(err, HF_ENO_MEMORY);
@@ -689,7 +690,7 @@ int hf__listener_new(hf_listener **ret, const hf_listener_needs *needs,
     pthread_mutex_init(&w->mu, NULL);
     pthread_cond_init(&w->changed, NULL);
     w->n_buckets = 64;
-    w->buckets = calloc(w->n_buckets, sizeof *w->buckets);
+    w->buckets = hf__calloc(w->n_buckets, sizeof *w->buckets);
     w->bell = -1;
     if (!w->buckets) {
         hf__listener_free(w, false);
@@ -712,7 +713,7 @@ void hf__listener_cut(hf_listener *w) {
 
 static void free_channel(hf_listener *w, channel *c, void *arg) {
     (void)w, (void)arg;
-    free(c);
+    hf__free(c);
 }
 
 static void stop(hf_listener *w) {
@@ -741,10 +742,10 @@ void hf__listener_free(hf_listener *w, bool forked) {
         answered(w);
     if (w->buckets)
         each(w, free_channel, NULL);
-    free(w->buckets);
+    hf__free(w->buckets);
     if (w->bell >= 0)
         close(w->bell);
     pthread_mutex_destroy(&w->mu);
     pthread_cond_destroy(&w->changed);
-    free(w);
+    hf__free(w);
 }

@@ -9,9 +9,9 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 
 #define IDLE_US    (24 * INT64_C(3600000000)) /* then a row is dropped */
@@ -79,10 +79,10 @@ typedef struct record {
 static record *read_record(sqlite3_stmt *st, const hf_peer *peer) {
     const char *doing = (const char *)sqlite3_column_text(st, 8);
     size_t size = (size_t)sqlite3_column_bytes(st, 8) + 1;
-    record *r = malloc(sizeof *r + size);
+    record *r = hf__malloc(sizeof *r + size);
 
     if (r == NULL || doing == NULL) {
-        free(r);
+        hf__free(r);
         return NULL;
     }
     r->next = NULL;
@@ -132,7 +132,7 @@ static void tell_and_free(record *first, bool tells, hf_record_fn *fn,
         first = r->next;
         if (tells)
             fn(arg, &r->who, r->doing);
-        free(r);
+        hf__free(r);
     }
 }
 

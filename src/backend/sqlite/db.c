@@ -23,11 +23,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "sqlite.gen.h"
 
@@ -513,13 +513,13 @@ static void delist(hf_db *db) {
 
 int hf__db_open(hf_db **ret, const hf_file *file, const char *client,
                 hf_time by, hf_error *err) {
-    hf_db *db = calloc(1, sizeof *db);
+    hf_db *db = hf__calloc(1, sizeof *db);
     char side[PATH_MAX + 8];
     int rc;
 
     *ret = NULL;
-    if (db == NULL || (db->path = strdup(file->path)) == NULL) {
-        free(db);
+    if (db == NULL || (db->path = hf__strdup(file->path)) == NULL) {
+        hf__free(db);
         return hf__fail_plain(err, HF_ENO_MEMORY);
     }
     pthread_mutex_init(&db->mu, NULL);
@@ -555,6 +555,6 @@ void hf__db_close(hf_db *db, bool forked) {
     sqlite3_close(db->sqlite);
     pthread_cond_destroy(&db->left);
     pthread_mutex_destroy(&db->mu);
-    free(db->path);
-    free(db);
+    hf__free(db->path);
+    hf__free(db);
 }

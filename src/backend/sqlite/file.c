@@ -23,6 +23,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 
 static const struct {
@@ -233,9 +234,9 @@ int hf__file_find(hf_file *ret, const hf_uri *uri, hf_error *err) {
     last = resolve(uri->path, folder, err);
     if (last == NULL)
         return err->code;
-    if (asprintf(&ret->path, "%s/%s", folder[1] ? folder : "", last) < 0)
+    if (hf__asprintf(&ret->path, "%s/%s", folder[1] ? folder : "", last) < 0)
         ret->path = NULL;
-    if (ret->path == NULL || asprintf(&ret->folder, "%s.d", ret->path) < 0)
+    if (ret->path == NULL || hf__asprintf(&ret->folder, "%s.d", ret->path) < 0)
         ret->folder = NULL;
     rc = ret->folder == NULL ? hf__fail_plain(err, HF_ENO_MEMORY) : HF_OK;
     if (rc == HF_OK)
@@ -252,7 +253,7 @@ int hf__file_find(hf_file *ret, const hf_uri *uri, hf_error *err) {
 }
 
 void hf__file_free(hf_file *file) {
-    free(file->path);
-    free(file->folder);
+    hf__free(file->path);
+    hf__free(file->folder);
     file->path = file->folder = NULL;
 }

@@ -9,9 +9,9 @@
 #include "list.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "line.h"
 
@@ -50,7 +50,7 @@ static void free_places(place *first) {
         first = gone->next;
         for (int i = 0; i < 5; i++)
             sqlite3_free(gone->texts[i]);
-        free(gone);
+        hf__free(gone);
     }
 }
 
@@ -144,7 +144,7 @@ static int read_places(hf_embedded *s, sqlite3_stmt *st, place **ret,
         hf__store_read_peer(st, &peer);
         if (!is_shown(s, st, &peer))
             continue;
-        *end = calloc(1, sizeof **end);
+        *end = hf__calloc(1, sizeof **end);
         if (*end == NULL || !read_place(s, st, &peer, *end)) {
             sqlite3_reset(st);
             return hf__fail_plain(err, HF_ENO_MEMORY);

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "clients.h"
 #include "line.h"
@@ -97,7 +98,7 @@ static int by_place(const void *a, const void *b) {
 /* In the order of the rows, so that a page is written once for all of its
  * rows.  NULL: no memory; any order will do. */
 static hf_claim **sorted(hf_claim *const *claims, size_t n) {
-    hf_claim **copy = malloc(n * sizeof(hf_claim *));
+    hf_claim **copy = hf__malloc(n * sizeof(hf_claim *));
 
     if (copy == NULL)
         return NULL;
@@ -127,7 +128,7 @@ static int renew(hf_backend *be, hf_claim *const *claims, size_t n, hf_time by,
         all[at]->result = rc;
     if (entered)
         hf__db_leave(s->db);
-    free(copy);
+    hf__free(copy);
     return rc;
 }
 
@@ -329,13 +330,13 @@ static void sqlite_close(hf_backend *be, bool forked) {
         hf__db_close(s->db, forked);
     hf__view_free(s->view);
     hf__file_free(&s->file);
-    free(s->where);
-    free(s);
+    hf__free(s->where);
+    hf__free(s);
 }
 
 static int sqlite_open(hf_backend **ret, const hf_uri *uri, const hf_host *host,
                        hf_time by, hf_error *err) {
-    hf_embedded *s = calloc(1, sizeof *s);
+    hf_embedded *s = hf__calloc(1, sizeof *s);
     int rc;
 
     if (s == NULL)
@@ -344,7 +345,7 @@ static int sqlite_open(hf_backend **ret, const hf_uri *uri, const hf_host *host,
     s->base.host = host;
     s->tidy_at = hf__after_ms(3600 * 1000);
     rc = hf__file_find(&s->file, uri, err);
-    if (rc == HF_OK && asprintf(&s->where, "sqlite:%s", s->file.path) < 0) {
+    if (rc == HF_OK && hf__asprintf(&s->where, "sqlite:%s", s->file.path) < 0) {
         s->where = NULL;
         rc = hf__fail_plain(err, HF_ENO_MEMORY);
     }

@@ -5,9 +5,9 @@
  * died. */
 #include "view.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "clients.h"
 
@@ -29,9 +29,9 @@ enum {
 
 static bool grow(hf_view *v) {
     size_t room = v->room ? 2 * v->room : 16;
-    hf_row *rows = realloc(v->rows, room * sizeof *rows);
-    hf_entry *entries = realloc(v->entries, (room + 1) * sizeof *entries);
-    hf_peer *peers = realloc(v->peers, room * sizeof *peers);
+    hf_row *rows = hf__realloc(v->rows, room * sizeof *rows);
+    hf_entry *entries = hf__realloc(v->entries, (room + 1) * sizeof *entries);
+    hf_peer *peers = hf__realloc(v->peers, room * sizeof *peers);
 
     if (rows != NULL)
         v->rows = rows;
@@ -171,7 +171,7 @@ int hf__view_look(hf_embedded *s, const hf_claim *c, int64_t before,
     int rc;
 
     if (s->view == NULL)
-        s->view = calloc(1, sizeof *s->view);
+        s->view = hf__calloc(1, sizeof *s->view);
     v = s->view;
     if (v == NULL || (v->room == 0 && !grow(v)))
         return hf__fail_plain(err, HF_ENO_MEMORY);
@@ -187,10 +187,10 @@ int hf__view_look(hf_embedded *s, const hf_claim *c, int64_t before,
 void hf__view_free(hf_view *v) {
     if (v == NULL)
         return;
-    free(v->rows);
-    free(v->entries);
-    free(v->peers);
-    free(v);
+    hf__free(v->rows);
+    hf__free(v->entries);
+    hf__free(v->peers);
+    hf__free(v);
 }
 
 static int bury(hf_embedded *s, const hf_claim *c, const hf_peer *dead,

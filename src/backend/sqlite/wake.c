@@ -20,7 +20,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -29,6 +28,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 
 enum {
@@ -92,7 +92,7 @@ static int shorten(hf_wake *w, hf_error *err) {
     if (w->folder_fd < 0)
         return hf__fail(err, HF_EFORBIDDEN, "cannot use the folder %s: %s",
                         w->file->folder, strerror(errno));
-    if (asprintf(&w->base, "/proc/self/fd/%d", w->folder_fd) < 0) {
+    if (hf__asprintf(&w->base, "/proc/self/fd/%d", w->folder_fd) < 0) {
         w->base = NULL;
         return hf__fail_plain(err, HF_ENO_MEMORY);
     }
@@ -119,7 +119,7 @@ int hf__wake_open(hf_wake **ret, const hf_file *file, const hf_host *host,
                   hf_error *err) {
     struct sockaddr_un room;
     struct stat st;
-    hf_wake *w = calloc(1, sizeof *w);
+    hf_wake *w = hf__calloc(1, sizeof *w);
     int rc = HF_OK;
 
     *ret = NULL;
@@ -135,7 +135,7 @@ int hf__wake_open(hf_wake **ret, const hf_file *file, const hf_host *host,
         rc = make_folder(w, err);
         if (rc == HF_OK)
             rc = shorten(w, err);
-    } else if ((w->base = strdup(w->file->folder)) == NULL)
+    } else if ((w->base = hf__strdup(w->file->folder)) == NULL)
         rc = hf__fail_plain(err, HF_ENO_MEMORY);
     if (rc == HF_OK)
         *ret = w;
@@ -335,7 +335,7 @@ static void remove_mark(hf_wake *w, mark **link) {
     *link = gone->next;
     epoll_ctl(w->epoll, EPOLL_CTL_DEL, gone->pidfd, NULL);
     close(gone->pidfd);
-    free(gone);
+    hf__free(gone);
 }
 
 /* Listener thread: a process behind a watch has ended. */
@@ -351,12 +351,12 @@ static void mourn(hf_wake *w, uint64_t id) {
     if (at != NULL) {
         kind = hf_line_kind(at->kind);
         owner = at->owner;
-        name = strdup(at->name); /* else NULL, which is every line */
+        name = hf__strdup(at->name); /* else NULL, which is every line */
     }
     pthread_mutex_unlock(&w->mu);
     if (at != NULL)
         w->host->woken(w->host->core, kind, name, owner);
-    free(name);
+    hf__free(name);
 }
 
 static void *listen_loop(void *arg) {
@@ -420,7 +420,7 @@ static watch **find(hf_wake *w, const hf_claim *c) {
 
 int hf__wake_watch(hf_wake *w, const hf_claim *c, hf_error *err) {
     size_t size = strlen(c->name) + 1;
-    watch *new = calloc(1, sizeof *new + size);
+    watch *new = hf__calloc(1, sizeof *new + size);
     int rc;
 
     if (new == NULL)
@@ -437,7 +437,7 @@ int hf__wake_watch(hf_wake *w, const hf_claim *c, hf_error *err) {
     }
     pthread_mutex_unlock(&w->mu);
     if (rc != HF_OK)
-        free(new);
+        hf__free(new);
     return rc;
 }
 
@@ -453,7 +453,7 @@ void hf__wake_unwatch(hf_wake *w, const hf_claim *c) {
         *at = gone->next;
     }
     pthread_mutex_unlock(&w->mu);
-    free(gone);
+    hf__free(gone);
 }
 
 static bool names(const hf_peer *peers, size_t n, const char *client) {
@@ -475,7 +475,7 @@ static bool has_mark(const watch *at, const char *client) {
  * must not wake us again and again. */
 static void add_mark(hf_wake *w, watch *at, const hf_peer *peer) {
     int pidfd = open_pidfd(peer->pid);
-    mark *new = pidfd >= 0 ? calloc(1, sizeof *new) : NULL;
+    mark *new = pidfd >= 0 ? hf__calloc(1, sizeof *new) : NULL;
 
     if (new != NULL && !has_ended(pidfd) &&
         listen_to(w, pidfd, EPOLLIN | EPOLLONESHOT, at->id) == 0) {
@@ -487,7 +487,7 @@ static void add_mark(hf_wake *w, watch *at, const hf_peer *peer) {
     }
     if (pidfd >= 0)
         close(pidfd);
-    free(new);
+    hf__free(new);
 }
 
 /* mu.  Marks of clients that are not waited for any more. */
@@ -535,9 +535,9 @@ static void close_all(hf_wake *w) {
         for (mark *m = gone->marks, *next; m != NULL; m = next) {
             next = m->next;
             close(m->pidfd); /* the epoll may be our parent's as well */
-            free(m);
+            hf__free(m);
         }
-        free(gone);
+        hf__free(gone);
     }
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
         if (fds[i] >= 0)
@@ -556,6 +556,6 @@ void hf__wake_close(hf_wake *w, bool stay, bool forked) {
     close_all(w);
     if (!forked)
         pthread_mutex_destroy(&w->mu);
-    free(w->base);
-    free(w);
+    hf__free(w->base);
+    hf__free(w);
 }

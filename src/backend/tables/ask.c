@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "store.h"
 
@@ -37,10 +38,10 @@ void hf__answers_clear(hf_answers *a) {
 
         for (size_t j = 0; rows->cells && j < rows->n * (size_t)rows->columns;
              j++)
-            free(rows->cells[j]);
-        free(rows->cells);
+            hf__free(rows->cells[j]);
+        hf__free(rows->cells);
     }
-    free(a->all);
+    hf__free(a->all);
     *a = (hf_answers){0};
 }
 

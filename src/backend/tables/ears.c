@@ -9,8 +9,8 @@
  *                            the name in hexadecimal */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "store.h"
 
@@ -49,7 +49,7 @@ static void attend(hf_tables *t) {
 
 int hf__tables_listen(hf_tables *t, const hf_claim *c) {
     size_t size = strlen(c->name) + 1;
-    hf_ear *ear = calloc(1, sizeof *ear + size), **link;
+    hf_ear *ear = hf__calloc(1, sizeof *ear + size), **link;
 
     if (!ear)
         return HF_ENO_MEMORY;
@@ -78,7 +78,7 @@ void hf__tables_unlisten(hf_tables *t, const hf_claim *c) {
         attend(t);
     }
     pthread_mutex_unlock(&t->mu);
-    free(ear);
+    hf__free(ear);
 }
 
 void hf__tables_refused(hf_tables *t, const hf_claim *c, int ahead) {
@@ -103,7 +103,7 @@ void hf__tables_free_ears(hf_tables *t) {
             hf_ear *gone = t->ears[i];
 
             t->ears[i] = gone->next;
-            free(gone);
+            hf__free(gone);
         }
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 
@@ -14,7 +15,7 @@
 static void put(hf_form *f, const char *text, size_t n) {
     if (f->size + n + 1 > f->room) {
         size_t room = 2 * (f->size + n) + 512;
-        char *more = realloc(f->text, room);
+        char *more = hf__realloc(f->text, room);
 
         if (more == NULL) {
             f->failed = true;
@@ -64,7 +65,7 @@ size_t hf__form_add(hf_form *f, const char *section, const hf_blank *blanks) {
 }
 
 void hf__form_clear(hf_form *f) {
-    free(f->text);
+    hf__free(f->text);
     *f = (hf_form){.text = NULL};
 }
 

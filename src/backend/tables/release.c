@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "turn.h"
 
@@ -186,7 +187,7 @@ static int renew_batch(hf_tables *t, hf_claim *const *claims, size_t n,
 int hf__tables_renew(hf_backend *be, hf_claim *const *claims, size_t n,
                      hf_time by, hf_error *err) {
     hf_tables *t = (hf_tables *)be;
-    hf_claim **all = malloc((n ? n : 1) * sizeof(hf_claim *));
+    hf_claim **all = hf__malloc((n ? n : 1) * sizeof(hf_claim *));
     int rc = HF_OK;
     size_t at = 0;
 
@@ -202,6 +203,6 @@ int hf__tables_renew(hf_backend *be, hf_claim *const *claims, size_t n,
     }
     for (; at < n; at++)
         all[at]->result = rc;
-    free(all);
+    hf__free(all);
     return rc;
 }

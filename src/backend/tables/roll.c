@@ -4,9 +4,9 @@
 #include "roll.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 
 /* Columns of the statement. */
@@ -43,7 +43,7 @@ static void read_who(const hf_answers *a, size_t answer, size_t row,
 int hf__roll_tell(const hf_answers *a, size_t answer, unsigned char last[16],
                   hf_record_fn *fn, void *arg, hf_error *err) {
     size_t n = hf__answered_rows(a, answer);
-    char *doing = n > 0 ? malloc(HF_DOING_MAX + 1) : NULL;
+    char *doing = n > 0 ? hf__malloc(HF_DOING_MAX + 1) : NULL;
     char id[17] = "";
     hf_identity who;
 
@@ -56,7 +56,7 @@ int hf__roll_tell(const hf_answers *a, size_t answer, unsigned char last[16],
         hf__unhex(doing, HF_DOING_MAX + 1, hf__cell(a, answer, i, DOING));
         fn(arg, &who, doing);
     }
-    free(doing);
+    hf__free(doing);
     hf__unhex(id, sizeof id, hf__cell(a, answer, n - 1, CLIENT));
     memcpy(last, id, 16);
     return n == HF_ROLL;

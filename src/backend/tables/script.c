@@ -14,8 +14,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "../../alloc.h"
 
 static const char *const param_names[HF_N_PARAMS] = {
 #define HF_X(name) #name,
@@ -48,8 +49,8 @@ void hf__script_init(hf_script *s, const hf_database *db) {
 }
 
 void hf__script_clear(hf_script *s) {
-    free(s->text.words);
-    free(s->calls.words);
+    hf__free(s->text.words);
+    hf__free(s->calls.words);
     hf__script_init(s, s->db);
 }
 
@@ -64,7 +65,7 @@ static bool reserve(hf_script *s, hf_text *to, size_t n) {
         room *= 2;
     if (room == to->room)
         return true;
-    words = realloc(to->words, room);
+    words = hf__realloc(to->words, room);
     if (!words) {
         s->failed = true;
         return false;

@@ -31,11 +31,11 @@
 #include "session.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "tied.h"
@@ -104,7 +104,7 @@ static int grant(hf_tied *s, hf_claim *c, bool waits, hf_tied_hold *h,
     if (rc != HF_OK) {
         if (s->session != NULL)
             hf__tied_put_back(s, HF_TIED_free, c, by, &unheard);
-        free(h);
+        hf__free(h);
         if (rc == HF_EDOUBT)
             rc = err->code = HF_EDOWN; /* a token more does no harm */
         return rc == HF_BUSY ? refuse(c, waits, left) : rc;
@@ -120,7 +120,7 @@ static int grant(hf_tied *s, hf_claim *c, bool waits, hf_tied_hold *h,
 
 static hf_tied_hold *prepare(const hf_tied *s, const hf_claim *c) {
     size_t n = strlen(c->name) + 1;
-    hf_tied_hold *h = calloc(1, sizeof *h + n);
+    hf_tied_hold *h = hf__calloc(1, sizeof *h + n);
 
     if (h == NULL)
         return NULL;
@@ -151,7 +151,7 @@ static int attempt_entered(hf_tied *s, hf_claim *c, bool waits, hf_time by,
     rc = take(s, c, by, err);
     if (rc == 1)
         return grant(s, c, waits, h, by, err);
-    free(h);
+    hf__free(h);
     return rc < 0 ? rc : refuse(c, waits, 0);
 }
 
@@ -419,8 +419,8 @@ static void tied_close(hf_backend *be, bool forked) {
         hf__tied_drop(&s->holds);
     pthread_mutex_destroy(&s->mu);
     pthread_cond_destroy(&s->freed);
-    free(s->where);
-    free(s);
+    hf__free(s->where);
+    hf__free(s);
 }
 
 static void read_client(hf_tied *s) {
@@ -447,7 +447,7 @@ static int start(hf_tied *s, const hf_database_ops *ops, const hf_uri *uri,
     int rc = ops->open(&s->db, uri, &s->up, by, err);
 
     if (rc == HF_OK &&
-        asprintf(&s->where, "%s?hf_lease=session", ops->where(s->db)) < 0) {
+        hf__asprintf(&s->where, "%s?hf_lease=session", ops->where(s->db)) < 0) {
         s->where = NULL;
         rc = hf__fail_plain(err, HF_ENO_MEMORY);
     }
@@ -477,7 +477,7 @@ int hf__tied_open(hf_backend **ret, const hf_database_ops *ops,
     if (ops->session == NULL || ops->descriptor == NULL)
         return hf__fail(err, HF_ECANNOT,
                         "this store has no locks that belong to a session");
-    if ((s = calloc(1, sizeof *s)) == NULL)
+    if ((s = hf__calloc(1, sizeof *s)) == NULL)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     s->base = (hf_backend){&verbs, host};
     s->up = (hf_database_host){host, told, missed, s};

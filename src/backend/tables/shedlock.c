@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "form.h"
@@ -581,16 +582,16 @@ static void shedlock_close(hf_backend *be, bool forked) {
 
     if (s->db != NULL)
         s->db->ops->close(s->db, forked);
-    free(s->where);
-    free(s);
+    hf__free(s->where);
+    hf__free(s);
 }
 
 static int name_place(hf_shedlock *s, hf_error *err) {
     bool usual = strcmp(s->t, "shedlock") == 0;
 
-    if (asprintf(&s->where, "%s?hf_compat=shedlock%s%s",
-                 s->db->ops->where(s->db),
-                 usual ? "" : "&hf_table=", usual ? "" : s->t) >= 0)
+    if (hf__asprintf(&s->where, "%s?hf_compat=shedlock%s%s",
+                     s->db->ops->where(s->db),
+                     usual ? "" : "&hf_table=", usual ? "" : s->t) >= 0)
         return HF_OK;
     s->where = NULL;
     return hf__fail_plain(err, HF_ENO_MEMORY);
@@ -616,7 +617,7 @@ int hf__shedlock_open(hf_backend **ret, const hf_database_ops *ops,
     if (ops->shedlock == NULL)
         return hf__fail(err, HF_ECANNOT,
                         "this store has no table of ShedLock's");
-    if ((s = calloc(1, sizeof *s)) == NULL)
+    if ((s = hf__calloc(1, sizeof *s)) == NULL)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     s->base = (hf_backend){&verbs, host};
     s->up = (hf_database_host){host, told, missed, s};

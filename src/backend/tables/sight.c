@@ -8,8 +8,7 @@
  * rows of one sort, and one rule of admission is asked about them. */
 #include "sight.h"
 
-#include <stdlib.h>
-
+#include "../../alloc.h"
 #include "../../err.h"
 
 /* Columns of the statement `view`. */
@@ -40,13 +39,13 @@ enum { IS_LINE, IS_HOLD, IS_WAIT, IS_OWN }; /* ranks */
 
 static bool grow(hf_sight *v) {
     size_t room = v->room ? 2 * v->room : 8;
-    hf_stander *rows = realloc(v->rows, room * sizeof *rows);
+    hf_stander *rows = hf__realloc(v->rows, room * sizeof *rows);
     hf_entry *entries;
 
     if (!rows)
         return false;
     v->rows = rows;
-    entries = realloc(v->entries, (room + 1) * sizeof *entries);
+    entries = hf__realloc(v->entries, (room + 1) * sizeof *entries);
     if (!entries)
         return false;
     v->entries = entries;
@@ -181,8 +180,8 @@ int hf__sight_read(hf_sight *v, hf_kind line, const hf_rows *from,
 }
 
 void hf__sight_clear(hf_sight *v) {
-    free(v->rows);
-    free(v->entries);
+    hf__free(v->rows);
+    hf__free(v->entries);
     *v = (hf_sight){.kind = v->kind};
 }
 

@@ -12,8 +12,8 @@
  * Nothing depends on a session: connections may be lent out by a pooler, and
  * break between any two scripts.  What a session has prepared (script.c) only
  * saves time. */
-#include <stdlib.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "session.h"
 #include "shedlock.h"
@@ -96,11 +96,11 @@ void hf__tables_close(hf_backend *be, bool forked) {
         hf__tables_take_leave(t);
     if (t->db)
         t->db->ops->close(t->db, forked);
-    free(t->prepare);
+    hf__free(t->prepare);
     hf__tables_free_ears(t);
     if (!forked)
         pthread_mutex_destroy(&t->mu);
-    free(t);
+    hf__free(t);
 }
 
 static int write_prepare(hf_tables *t, hf_error *err) {
@@ -130,7 +130,7 @@ int hf__tables_open(hf_backend **ret, const hf_backend_ops *verbs,
         return hf__shedlock_open(ret, ops, uri, host, by, err);
     if (hf_uri_get(uri, "hf_lease") != NULL)
         return hf__tied_open(ret, ops, uri, host, by, err);
-    t = calloc(1, sizeof *t);
+    t = hf__calloc(1, sizeof *t);
     if (!t)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     t->base.ops = verbs;

@@ -4,10 +4,10 @@
 #include "tied.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "statements.h"
@@ -84,7 +84,7 @@ void hf__tied_drop(hf_tied_hold **at) {
     hf_tied_hold *gone = *at;
 
     *at = gone->next;
-    free(gone);
+    hf__free(gone);
 }
 
 void hf__tied_lease(hf_tied_hold *h, hf_claim *c) {

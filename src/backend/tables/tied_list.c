@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "roll.h"
@@ -48,7 +49,7 @@ int hf__tied_announce(hf_backend *be, const char *doing, int lease_ms,
     hf_tied *s = (hf_tied *)be;
     bool plain = atomic_load(&s->plain);
     size_t n = strlen(doing);
-    char *literal = malloc(2 * n + 16);
+    char *literal = hf__malloc(2 * n + 16);
     int rc;
 
     if (literal == NULL)
@@ -61,7 +62,7 @@ int hf__tied_announce(hf_backend *be, const char *doing, int lease_ms,
         if (rc == HF_OK)
             atomic_store(&s->plain, true);
     }
-    free(literal);
+    hf__free(literal);
     if (rc == HF_OK)
         atomic_store(&s->announced, true);
     return rc;
@@ -160,7 +161,7 @@ typedef struct page {
 static void clear(page *p) {
     hf__answers_clear(&p->lines);
     hf__answers_clear(&p->holders);
-    free(p->keys);
+    hf__free(p->keys);
 }
 
 static void read_name(const page *p, size_t row, char to[HF_NAME_MAX + 1]) {
@@ -176,7 +177,7 @@ static int by_number(const void *a, const void *b) {
 static int read_keys(page *p, size_t answer, hf_error *err) {
     size_t n = hf__answered_rows(&p->lines, answer);
 
-    p->keys = malloc((n + 1) * sizeof *p->keys);
+    p->keys = hf__malloc((n + 1) * sizeof *p->keys);
     if (p->keys == NULL)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     for (size_t i = 0; i < n; i++)

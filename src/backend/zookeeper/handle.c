@@ -20,9 +20,9 @@
 #include "handle.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 
@@ -146,7 +146,7 @@ static zhandle_t *make_handle(hf_zk *zk, hf_session *s, const clientid_t *id) {
 /* `like`: a handle for the same session as that one's; NULL: for a new one.
  * NULL: it could not be made. */
 static hf_session *new_session(hf_zk *zk, const hf_session *like) {
-    hf_session *s = calloc(1, sizeof *s);
+    hf_session *s = hf__calloc(1, sizeof *s);
     clientid_t id;
     bool known = like && like->known;
 
@@ -163,7 +163,7 @@ static hf_session *new_session(hf_zk *zk, const hf_session *like) {
     pthread_mutex_lock(&zk->mu);
     if (s->zh)
         return s;
-    free(s);
+    hf__free(s);
     return NULL;
 }
 
@@ -183,7 +183,7 @@ static void close_session(hf_zk *zk, hf_session *s) {
     pthread_mutex_unlock(&zk->mu);
     zookeeper_close(s->zh);
     pthread_mutex_lock(&zk->mu);
-    free(s);
+    hf__free(s);
 }
 
 static void end_session(hf_zk *zk) {
@@ -303,21 +303,21 @@ static void *run(void *arg) {
 static void free_zk(hf_zk *zk) {
     pthread_mutex_destroy(&zk->mu);
     pthread_cond_destroy(&zk->changed);
-    free(zk->hosts);
+    hf__free(zk->hosts);
     if (zk->auth)
         explicit_bzero(zk->auth, strlen(zk->auth));
-    free(zk->auth);
-    free(zk);
+    hf__free(zk->auth);
+    hf__free(zk);
 }
 
 static hf_zk *new_zk(const hf_zk_options *options, const hf_zk_host *host) {
-    hf_zk *zk = calloc(1, sizeof *zk);
+    hf_zk *zk = hf__calloc(1, sizeof *zk);
 
     if (!zk)
         return NULL;
     *zk = (hf_zk){.host = *host,
-                  .hosts = strdup(options->hosts),
-                  .auth = options->auth ? strdup(options->auth) : NULL,
+                  .hosts = hf__strdup(options->hosts),
+                  .auth = options->auth ? hf__strdup(options->auth) : NULL,
                   .wished_ms = options->session_ms,
                   .timeout_ms = options->session_ms,
                   .stuck_ms = stuck_after_ms(options->session_ms),

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 
 enum { DIGITS = 10 };
@@ -182,7 +183,7 @@ void hf__layout_until(int64_t ms, char buf[HF_ZNODE_SIZE]) {
 
 char *hf__zk_key_make(const char *folder, const char *child, int nodes) {
     size_t size = strlen(folder) + strlen(child) + 16;
-    char *key = malloc(size);
+    char *key = hf__malloc(size);
 
     if (!key)
         return NULL;

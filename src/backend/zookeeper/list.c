@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "zookeeper.h"
@@ -97,7 +98,7 @@ static int heed_marks(hf_zookeeper *p, const char *folder,
 int hf__zookeeper_lineup(hf_zookeeper *p, const hf_line *line,
                          const char *folder, const hf_answer *list,
                          hf_lineup *all, hf_time by, hf_error *err) {
-    child *children = calloc(list->n + 1, sizeof *children);
+    child *children = hf__calloc(list->n + 1, sizeof *children);
     size_t n = 0;
     int rc;
 
@@ -111,7 +112,7 @@ int hf__zookeeper_lineup(hf_zookeeper *p, const hf_line *line,
     }
     qsort(children, n, sizeof *children, by_order);
     rc = add_entries(p, line, folder, children, n, all);
-    free(children);
+    hf__free(children);
     all->as_of = all->last_token = (uint64_t)list->stat.pzxid;
     if (rc != HF_OK)
         hf__fail_plain(err, rc);
@@ -188,7 +189,7 @@ static int take_note(hf_entered *e, const hf_answer *get, int64_t now_ms) {
     e->since_ms = now_ms > get->stat.ctime ? now_ms - get->stat.ctime : 0;
     if (strncmp(get->text, "holdfast ", 9) != 0)
         return HF_OK;
-    e->note = strdup(get->text);
+    e->note = hf__strdup(get->text);
     return e->note ? HF_OK : HF_ENO_MEMORY;
 }
 
@@ -203,7 +204,7 @@ static int take_notes(hf_lineup *all, const hf_round *r, int64_t now_ms,
         hf_entered *e = &all->all[i];
 
         if (get->rc != ZOK) {
-            free(e->key);
+            hf__free(e->key);
             continue;
         }
         if (rc == HF_OK)

@@ -12,9 +12,9 @@
  * once more behind the making: of two who did not see each other the later
  * list sees both, and if that is ours and they are too many, we step back.  No
  * lock is needed for that, and who finds all permits taken writes nothing. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "zookeeper.h"
@@ -123,7 +123,7 @@ static int find_mine(taking *t) {
 
 static const hf_answer *make_leases(taking *t, hf_round *r) {
     int n = t->w->permits;
-    zoo_op_t *ops = calloc((size_t)n + 1, sizeof *ops);
+    zoo_op_t *ops = hf__calloc((size_t)n + 1, sizeof *ops);
     char name[HF_ZNODE_SIZE], path[HF_ZNODE_SIZE], bytes[HF_COUNT_BYTES];
     const hf_answer *made;
 
@@ -137,7 +137,7 @@ static const hf_answer *make_leases(taking *t, hf_round *r) {
         zoo_create_op_init(&ops[i], path, t->w->note, (int)strlen(t->w->note),
                            t->p->acl, ZOO_EPHEMERAL_SEQUENTIAL, NULL, 0);
     made = hf__round_multi(r, ops, n + 1);
-    free(ops);
+    hf__free(ops);
     return made;
 }
 

@@ -8,9 +8,9 @@
 #include "round.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "layout.h"
@@ -45,10 +45,10 @@ struct hf_round {
 /* ---- memory ------------------------------------------------------------ */
 
 static void clear_answer(hf_answer *a) {
-    free(a->text);
+    hf__free(a->text);
     for (size_t i = 0; i < a->n; i++)
-        free(a->names[i]);
-    free(a->names);
+        hf__free(a->names[i]);
+    hf__free(a->names);
 }
 
 static void unref(hf_round *r) {
@@ -57,15 +57,15 @@ static void unref(hf_round *r) {
     for (size_t i = 0; i < r->used; i++) {
         clear_answer(&r->slots[i].answer);
         if (r->slots[i].multi)
-            free(r->slots[i].multi->results);
-        free(r->slots[i].multi);
+            hf__free(r->slots[i].multi->results);
+        hf__free(r->slots[i].multi);
     }
-    free(r);
+    hf__free(r);
 }
 
 int hf__round_begin(hf_round **ret, hf_zk *zk, size_t n, hf_time by,
                     hf_error *err) {
-    hf_round *r = calloc(1, sizeof *r + n * sizeof *r->slots);
+    hf_round *r = hf__calloc(1, sizeof *r + n * sizeof *r->slots);
     int rc;
 
     *ret = NULL;
@@ -73,7 +73,7 @@ int hf__round_begin(hf_round **ret, hf_zk *zk, size_t n, hf_time by,
         return hf__fail_plain(err, HF_ENO_MEMORY);
     rc = hf__zk_enter(&r->session, zk, by, err);
     if (rc != HF_OK) {
-        free(r);
+        hf__free(r);
         return rc;
     }
     r->zk = zk;
@@ -126,7 +126,7 @@ static void answered(slot *s, int rc) {
 
 /* An answer that there is no memory for has not come. */
 static int keep_text(hf_answer *a, const char *text, size_t length) {
-    a->text = malloc(length + 1);
+    a->text = hf__malloc(length + 1);
     if (!a->text)
         return ZOPERATIONTIMEOUT;
     if (length)
@@ -137,11 +137,11 @@ static int keep_text(hf_answer *a, const char *text, size_t length) {
 }
 
 static int keep_names(hf_answer *a, const struct String_vector *names) {
-    a->names = calloc((size_t)names->count + 1, sizeof *a->names);
+    a->names = hf__calloc((size_t)names->count + 1, sizeof *a->names);
     if (!a->names)
         return ZOPERATIONTIMEOUT;
     for (int i = 0; i < names->count; i++) {
-        a->names[i] = strdup(names->data[i]);
+        a->names[i] = hf__strdup(names->data[i]);
         if (!a->names[i])
             return ZOPERATIONTIMEOUT;
         a->n++;
@@ -324,15 +324,15 @@ static void aim(multi *m, zoo_op_t *op, bool *has_path) {
 
 const hf_answer *hf__round_multi(hf_round *r, const zoo_op_t *ops, int n) {
     slot *s = next_slot(r);
-    zoo_op_t *copy = calloc((size_t)n, sizeof *copy);
-    multi *m = calloc(1, sizeof *m);
+    zoo_op_t *copy = hf__calloc((size_t)n, sizeof *copy);
+    multi *m = hf__calloc(1, sizeof *m);
     bool has_path = false;
     int rc = ZOPERATIONTIMEOUT;
 
     r->counts = true;
     s->multi = m;
     if (m)
-        m->results = calloc((size_t)n, sizeof *m->results);
+        m->results = hf__calloc((size_t)n, sizeof *m->results);
     if (copy && m && m->results) {
         m->n = n;
         memcpy(copy, ops, (size_t)n * sizeof *copy);
@@ -340,7 +340,7 @@ const hf_answer *hf__round_multi(hf_round *r, const zoo_op_t *ops, int n) {
             aim(m, &copy[i], &has_path);
         rc = zoo_amulti(r->session->zh, n, copy, m->results, on_multi, s);
     }
-    free(copy);
+    hf__free(copy);
     return sent(s, rc);
 }
 

@@ -5,9 +5,9 @@
  * Node by node, a batch of them in each round, which has a deadline of its own.
  * What a child is called tells whether it belongs to a line or is a part of
  * other names. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../world.h"
 #include "zookeeper.h"
@@ -34,12 +34,12 @@ static int push(walk *w, const char *name) {
     char **more;
 
     if ((w->n & (w->n - 1)) == 0) { /* full: it grows by doubling */
-        more = realloc(w->names, (w->n ? 2 * w->n : 1) * sizeof *more);
+        more = hf__realloc(w->names, (w->n ? 2 * w->n : 1) * sizeof *more);
         if (!more)
             return hf__fail_plain(w->err, HF_ENO_MEMORY);
         w->names = more;
     }
-    w->names[w->n] = strdup(name);
+    w->names[w->n] = hf__strdup(name);
     if (!w->names[w->n])
         return hf__fail_plain(w->err, HF_ENO_MEMORY);
     w->n++;
@@ -239,8 +239,8 @@ static int go(walk *w, const char *from) {
         w->by = hf__after_ms(w->p->host->host->timeout_ms);
     }
     for (size_t i = 0; i < w->n; i++)
-        free(w->names[i]);
-    free(w->names);
+        hf__free(w->names[i]);
+    hf__free(w->names);
     return hf__zookeeper_only_asked(rc, w->err);
 }
 

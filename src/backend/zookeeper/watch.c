@@ -8,9 +8,9 @@
  * or its coming; the first that moves spends the watch. */
 #include "watch.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "zookeeper.h"
 
@@ -36,7 +36,7 @@ void hf__zk_watches_clear(hf_watches *w) {
             hf_watched *gone = w->buckets[i];
 
             w->buckets[i] = gone->next;
-            free(gone);
+            hf__free(gone);
         }
     pthread_mutex_unlock(&w->mu);
 }
@@ -67,7 +67,7 @@ static hf_watched *take_out(hf_watches *w, uint64_t watch) {
 
 static int put_in(hf_watches *w, uint64_t watch, const char *path, bool is_key,
                   uint64_t handle) {
-    hf_watched *new = malloc(sizeof *new + strlen(path) + 1), **link;
+    hf_watched *new = hf__malloc(sizeof *new + strlen(path) + 1), **link;
 
     if (!new)
         return HF_ENO_MEMORY;
@@ -206,7 +206,7 @@ static void drop(hf_zookeeper *p, hf_watched *w) {
             remove_all(s->zh, w);
         hf__zk_leave(s);
     }
-    free(w);
+    hf__free(w);
 }
 
 void hf__zookeeper_unwatch(hf_port *port, uint64_t watch) {
@@ -227,7 +227,7 @@ void hf__zookeeper_fired(void *arg, uint64_t watch, bool gone) {
     if (!w)
         return;
     if (is_key)
-        free(w);
+        hf__free(w);
     else
         drop(p, w);
     p->host->moved(p->host->line_store, watch, is_key && gone);
@@ -261,7 +261,7 @@ void hf__zookeeper_replaced(void *arg, uint64_t handle) {
         hf_watched *next = w->next;
 
         p->host->moved(p->host->line_store, w->watch, false);
-        free(w);
+        hf__free(w);
         w = next;
     }
 }

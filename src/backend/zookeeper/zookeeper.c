@@ -4,9 +4,9 @@
 #include "zookeeper.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../alloc.h"
 #include "../../err.h"
 #include "../../uri.h"
 #include "../../world.h"
@@ -26,7 +26,7 @@ static char *host_list(const hf_uri *uri) {
 
     for (size_t i = 0; i < uri->n_hosts; i++)
         size += strlen(uri->hosts[i].host) + 16;
-    list = malloc(size);
+    list = hf__malloc(size);
     if (!list)
         return NULL;
     list[0] = '\0';
@@ -110,7 +110,7 @@ static int check_secrets(const hf_uri *uri, hf_error *err) {
 static int set_where(hf_zookeeper *p, const char *hosts, hf_error *err) {
     size_t size = strlen(hosts) + strlen(p->chroot) + 8;
 
-    p->where = malloc(size);
+    p->where = hf__malloc(size);
     if (!p->where)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     snprintf(p->where, size, "zk://%s%s", hosts, p->chroot);
@@ -160,7 +160,7 @@ static int connect_to(hf_zookeeper *p, const hf_uri *uri, const char *hosts,
     if (uri->user) {
         size_t size = strlen(uri->user) + strlen(uri->password) + 2;
 
-        auth = malloc(size);
+        auth = hf__malloc(size);
         if (!auth)
             return hf__fail_plain(err, HF_ENO_MEMORY);
         snprintf(auth, size, "%s:%s", uri->user, uri->password);
@@ -169,7 +169,7 @@ static int connect_to(hf_zookeeper *p, const hf_uri *uri, const char *hosts,
     rc = hf__zk_open(&p->zk, &options, &host, by, err);
     if (auth)
         explicit_bzero(auth, strlen(auth));
-    free(auth);
+    hf__free(auth);
     return rc;
 }
 
@@ -191,19 +191,19 @@ static int settle(hf_zookeeper *p, const hf_uri *uri, const char *hosts,
 
 static void free_port(hf_zookeeper *p) {
     hf__zk_watches_destroy(&p->watches);
-    free(p->where);
-    free(p);
+    hf__free(p->where);
+    hf__free(p);
 }
 
 static int open_port(hf_port **ret, const hf_uri *uri, const hf_port_host *host,
                      hf_time by, hf_error *err) {
-    hf_zookeeper *p = calloc(1, sizeof *p);
+    hf_zookeeper *p = hf__calloc(1, sizeof *p);
     char *hosts = host_list(uri);
     int session_ms, rc;
 
     if (!p || !hosts) {
-        free(p);
-        free(hosts);
+        hf__free(p);
+        hf__free(hosts);
         return hf__fail_plain(err, HF_ENO_MEMORY);
     }
     p->base.ops = &hf__zookeeper_port;
@@ -214,7 +214,7 @@ static int open_port(hf_port **ret, const hf_uri *uri, const hf_port_host *host,
         rc = session_length(uri, host, &session_ms, err);
     if (rc == HF_OK)
         rc = connect_to(p, uri, hosts, session_ms, by, err);
-    free(hosts);
+    hf__free(hosts);
     if (rc != HF_OK)
         free_port(p);
     else

@@ -4,10 +4,10 @@
 #include "bundle.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../../../alloc.h"
 #include "../reply.h"
 
 /* ---- one wire ---------------------------------------------------------- */
@@ -19,13 +19,13 @@ static hf_asked *oldest(hf_wire *w) {
 static bool push(hf_wire *w, uint64_t round, hf_letter *owed) {
     if (w->n == w->room) {
         unsigned room = w->room ? 2 * w->room : 16;
-        hf_asked *wide = malloc(room * sizeof *wide);
+        hf_asked *wide = hf__malloc(room * sizeof *wide);
 
         if (!wide)
             return false;
         for (unsigned i = 0; i < w->n; i++)
             wide[i] = w->asked[(w->first + i) % w->room];
-        free(w->asked);
+        hf__free(w->asked);
         w->asked = wide;
         w->first = 0;
         w->room = room;
@@ -61,7 +61,7 @@ static void break_up(hf_wire *w) {
 }
 
 static bool keep_unsent(hf_wire *w, const char *bytes, size_t len) {
-    char *wide = realloc(w->unsent, w->unsent_len + len);
+    char *wide = hf__realloc(w->unsent, w->unsent_len + len);
 
     if (!wide)
         return false;
@@ -109,7 +109,7 @@ static bool ask_whole(hf_wire *w, uint64_t round, hf_letter *l, bool owed) {
     bool ok =
         whole && push(w, round, owed ? l : NULL) && send_bytes(w, whole, len);
 
-    free(whole);
+    hf__free(whole);
     return ok;
 }
 

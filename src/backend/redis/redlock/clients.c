@@ -4,9 +4,9 @@
  * one server alone does (../clients.c).  A record reaches those servers that
  * its client reaches, so they are read from all; of what several servers have
  * of a client the newest is told. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../../alloc.h"
 #include "../../../err.h"
 #include "../keys.h"
 #include "../redis.h"
@@ -55,7 +55,7 @@ int hf__redlock_announce(hf_backend *be, const char *doing, int lease_ms,
                   "EVAL", rl->scripts.text[HF_SCRIPT_ANNOUNCE], "2", record,
                   all, text, ms, me->client},
               by, err);
-    free(text);
+    hf__free(text);
     return rc;
 }
 
@@ -98,7 +98,7 @@ static entry *entry_of(look *l, const char *client) {
         at = &(*at)->next;
     if (*at || strlen(client) >= sizeof(*at)->client)
         return *at; /* or it is none of ours */
-    *at = calloc(1, sizeof **at);
+    *at = hf__calloc(1, sizeof **at);
     if (*at)
         strcpy((*at)->client, client);
     else
@@ -114,12 +114,12 @@ static void note(void *arg, const char *client, const char *text) {
 
     if (!e || (e->text && e->number >= number))
         return;
-    copy = strdup(text);
+    copy = hf__strdup(text);
     if (!copy) {
         l->failed = true;
         return;
     }
-    free(e->text);
+    hf__free(e->text);
     e->text = copy;
     e->number = number;
 }
@@ -142,17 +142,17 @@ static void finish(look *l, hf_record_fn *fn, void *arg) {
             l->buckets[i] = e->next;
             if (fn && e->text)
                 tell(l, e, fn, arg);
-            free(e->text);
-            free(e);
+            hf__free(e->text);
+            hf__free(e);
         }
-    free(l);
+    hf__free(l);
 }
 
 int hf__redlock_clients(hf_backend *be, hf_record_fn *fn, void *arg, hf_time by,
                         hf_error *err) {
     hf_redlock *rl = (hf_redlock *)be;
     hf_time share = (by - hf__now()) / rl->n; /* some may be silent */
-    look *l = calloc(1, sizeof *l);
+    look *l = hf__calloc(1, sizeof *l);
     unsigned answered = 0;
     int rc = HF_OK;
 

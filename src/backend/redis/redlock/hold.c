@@ -7,9 +7,9 @@
  * that have forgotten it meanwhile, and that nobody else holds, are given it
  * again, so that the next ones to be restarted do no harm.  They count from the
  * next renewal on, when they are asked like all others. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../../alloc.h"
 #include "../../../err.h"
 #include "../keys.h"
 #include "../reply.h"
@@ -50,8 +50,8 @@ static uint64_t last_token(const hf_claim *c) {
 static hf_letter *roll_letter(const roll *r, const char *what,
                               const size_t *which, size_t n) {
     enum { SPACE = HF_KEY_SIZE + HF_OWNER_SIZE + 2 * HF_DECIMAL_SIZE };
-    const char **argv = malloc((5 * n + 2) * sizeof *argv);
-    char *space = malloc(n * SPACE), *at = space;
+    const char **argv = hf__malloc((5 * n + 2) * sizeof *argv);
+    char *space = hf__malloc(n * SPACE), *at = space;
     bool joins = strcmp(what, "join") == 0;
     char now[HF_DECIMAL_SIZE] = "";
     hf_call call = {.script = r->script,
@@ -82,8 +82,8 @@ static hf_letter *roll_letter(const roll *r, const char *what,
         argv[2 * n + 1] = now;
         l = hf__letter_new(&r->rl->scripts, &call, HF_NEVER);
     }
-    free(argv);
-    free(space);
+    hf__free(argv);
+    hf__free(space);
     return l;
 }
 
@@ -246,7 +246,7 @@ int hf__redlock_renew(hf_backend *be, hf_claim *const *claims, size_t n,
                       hf_time by, hf_error *err) {
     static const hf_script scripts[] = {HF_SCRIPT_REDLOCK_CONFIRM,
                                         HF_SCRIPT_REDLOCK_SIMPLE_CONFIRM};
-    roll *r = malloc(sizeof *r);
+    roll *r = hf__malloc(sizeof *r);
     int worst = HF_OK;
 
     if (!r) {
@@ -263,7 +263,7 @@ int hf__redlock_renew(hf_backend *be, hf_claim *const *claims, size_t n,
         if (rc != HF_OK)
             worst = rc;
     }
-    free(r);
+    hf__free(r);
     return worst;
 }
 

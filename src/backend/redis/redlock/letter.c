@@ -4,17 +4,17 @@
 #include "letter.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../../alloc.h"
 #include "../conn.h"
 
 /* Takes the bytes. */
 static hf_letter *letter_of(char *bytes, size_t len) {
-    hf_letter *l = bytes ? calloc(1, sizeof *l) : NULL;
+    hf_letter *l = bytes ? hf__calloc(1, sizeof *l) : NULL;
 
     if (!l) {
-        free(bytes);
+        hf__free(bytes);
         return NULL;
     }
     atomic_init(&l->refs, 1);
@@ -56,8 +56,8 @@ hf_letter *hf__letter_keep(hf_letter *l) {
 void hf__letter_put(hf_letter *l) {
     if (!l || atomic_fetch_sub(&l->refs, 1) > 1)
         return;
-    free(l->bytes);
-    free(l);
+    hf__free(l->bytes);
+    hf__free(l);
 }
 
 /* `*N EVALSHA hash rest` becomes `*N EVAL text rest`. */
@@ -69,7 +69,7 @@ char *hf__letter_whole(const hf_letter *l, const hf_scripts *scripts,
     const char *rest = at + sizeof call - 1 + 40;
     size_t before = (size_t)(at - l->bytes);
     size_t behind = l->len - (size_t)(rest - l->bytes);
-    char *whole = malloc(l->len + strlen(text) + 32), *to;
+    char *whole = hf__malloc(l->len + strlen(text) + 32), *to;
 
     if (!whole)
         return NULL;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../../alloc.h"
 #include "../../../err.h"
 #include "../keys.h"
 #include "../redis.h"
@@ -138,7 +139,7 @@ static entry *new_entry(const hf_place *place) {
 
     for (int i = 0; i < TEXTS; i++)
         size += strlen(*text_of(&p, i)) + 1;
-    e = calloc(1, sizeof *e + size);
+    e = hf__calloc(1, sizeof *e + size);
     if (!e)
         return NULL;
     e->place = p;
@@ -222,7 +223,7 @@ static void tell_all(const hf_redlock *rl, listing *l, bool tell,
         l->first = e->next;
         if (tell)
             tell_entry(rl, e, fn, arg);
-        free(e);
+        hf__free(e);
     }
 }
 
@@ -234,7 +235,7 @@ int hf__redlock_list(hf_backend *be, const char *name, hf_place_fn *fn,
     unsigned answered = 0;
     int rc = name ? hf__keys_check(name, err) : HF_OK;
 
-    if (rc == HF_OK && !(l.buckets = calloc(BUCKETS, sizeof *l.buckets)))
+    if (rc == HF_OK && !(l.buckets = hf__calloc(BUCKETS, sizeof *l.buckets)))
         rc = hf__fail_plain(err, HF_ENO_MEMORY);
     for (unsigned k = 0; k < rl->n && rc == HF_OK; k++)
         answered += hf__redis_list_node(rl->voters[k]->node, name, note_place,
@@ -246,7 +247,7 @@ int hf__redlock_list(hf_backend *be, const char *name, hf_place_fn *fn,
                       "%u of %u servers told who holds, %u are needed",
                       answered, rl->n, rl->quorum);
     tell_all(rl, &l, rc == HF_OK, fn, arg);
-    free(l.buckets);
+    hf__free(l.buckets);
     return rc;
 }
 

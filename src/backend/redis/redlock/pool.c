@@ -7,11 +7,11 @@
  * must still be noticed to be lost with its wire, and be sent again. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "../../../alloc.h"
 #include "../../../err.h"
 #include "bundle.h"
 
@@ -29,13 +29,13 @@ void hf__pool_init(hf_pool *p) {
 /* mu.  Its wires are connected by the voters; it joins the idle ones when a
  * majority of them is. */
 static int add_bundle(hf_pool *p, hf_error *err) {
-    hf_bundle *b = calloc(1, sizeof *b);
+    hf_bundle *b = hf__calloc(1, sizeof *b);
 
     if (!b)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     b->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (b->bell < 0) {
-        free(b);
+        hf__free(b);
         return hf__fail(err, HF_ESYSTEM, "no more descriptors: %s",
                         strerror(errno));
     }
@@ -54,8 +54,8 @@ static void free_wire(hf_wire *w) {
     hf__conn_close(w->conn);
     for (unsigned i = 0; i < w->n; i++)
         hf__letter_put(w->asked[(w->first + i) % w->room].owed);
-    free(w->asked);
-    free(w->unsent);
+    hf__free(w->asked);
+    hf__free(w->unsent);
 }
 
 static void free_bundle(hf_bundle *b) {
@@ -63,7 +63,7 @@ static void free_bundle(hf_bundle *b) {
         free_wire(&b->wires[k]);
     close(b->bell);
     pthread_cond_destroy(&b->cond);
-    free(b);
+    hf__free(b);
 }
 
 /* Only descriptors. */

@@ -4,9 +4,9 @@
  * whole. */
 #include "redlock.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../../alloc.h"
 #include "../../../err.h"
 #include "../../../uri.h"
 #include "../keys.h"
@@ -209,8 +209,8 @@ static void close_backend(hf_backend *be, bool forked) {
     hf__scripts_clear(&rl->scripts);
     pthread_mutex_destroy(&rl->ears_mu);
     pthread_cond_destroy(&rl->ears_cond);
-    free(rl->where);
-    free(rl);
+    hf__free(rl->where);
+    hf__free(rl);
 }
 
 static void on_wired(void *arg, hf_wire *w, int rc) {
@@ -261,7 +261,7 @@ static int write_where(hf_redlock *rl, const hf_address *a, hf_error *err) {
 
     for (unsigned k = 0; k < rl->n; k++)
         size += strlen(rl->voters[k]->name) + 1;
-    rl->where = to = malloc(size + (a->user ? strlen(a->user) : 0));
+    rl->where = to = hf__malloc(size + (a->user ? strlen(a->user) : 0));
     if (!rl->where)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     to = stpcpy(to, a->tls ? "redlocks://" : "redlock://");
@@ -324,7 +324,7 @@ int hf__redlock_refuse_params(const hf_uri *uri, hf_error *err) {
 
 int hf__redlock_open(hf_backend **ret, const hf_uri *uri, const hf_host *host,
                      hf_time by, hf_error *err) {
-    hf_redlock *rl = calloc(1, sizeof *rl);
+    hf_redlock *rl = hf__calloc(1, sizeof *rl);
     int rc;
 
     if (!rl)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * rights.c - which rights a user needs at every one of the servers. */
-#include <stdlib.h>
 
-#include "../../../err.h"
 #include "../rights.h"
+#include "../../../alloc.h"
+#include "../../../err.h"
 #include "redlock.h"
 
 static void note_layout(bool used[HF_N_SCRIPTS], const hf_layout *l) {
@@ -41,7 +41,7 @@ static int survey(hf_redlock *rl, hf_ground *g, hf_time by, hf_error *err) {
 
 int hf__redlock_rights(hf_backend *be, const char *prefix, hf_rule_fn *fn,
                        void *arg, hf_time by, hf_error *err) {
-    hf_ground *g = calloc(1, sizeof *g);
+    hf_ground *g = hf__calloc(1, sizeof *g);
     int rc =
         g ? hf__ground_check(prefix, err) : hf__fail_plain(err, HF_ENO_MEMORY);
 
@@ -51,6 +51,6 @@ int hf__redlock_rights(hf_backend *be, const char *prefix, hf_rule_fn *fn,
     }
     if (rc == HF_OK)
         rc = hf__ground_tell(g, prefix, fn, arg, err);
-    free(g);
+    hf__free(g);
     return rc;
 }

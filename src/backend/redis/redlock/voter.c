@@ -4,9 +4,9 @@
 #include "voter.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../../alloc.h"
 #include "../../../err.h"
 #include "../info.h"
 #include "../reply.h"
@@ -112,7 +112,7 @@ bool hf__voter_votes(hf_voter *v, int longest_ms) {
 /* ---- debts ------------------------------------------------------------- */
 
 void hf__voter_owe(hf_wire *w, hf_letter *l) {
-    hf_debt *d = hf__now() < l->until ? malloc(sizeof *d) : NULL;
+    hf_debt *d = hf__now() < l->until ? hf__malloc(sizeof *d) : NULL;
 
     if (!d)
         return; /* the lease ends it */
@@ -134,7 +134,7 @@ static void forgive(hf_debt *d) {
         hf_debt *next = d->next;
 
         hf__letter_put(d->letter);
-        free(d);
+        hf__free(d);
         d = next;
     }
 }
@@ -153,7 +153,7 @@ static int pay_one(hf_voter *v, hf_conn *conn, const hf_letter *l, hf_time by,
     whole = hf__letter_whole(l, v->needs.scripts, &len);
     rc = whole ? hf__conn_ask(conn, whole, len, &reply, 1, by, err) :
                  hf__fail_plain(err, HF_ENO_MEMORY);
-    free(whole);
+    hf__free(whole);
     if (rc == HF_OK && reply->type == REDIS_REPLY_ERROR &&
         hf__reply_code(reply) == HF_ESTARTING)
         rc = hf__reply_fail(err, reply, v->name, NULL);
@@ -319,7 +319,7 @@ static void write_name(hf_voter *v, const hf_address *a) {
 
 int hf__voter_new(hf_voter **ret, unsigned k, hf_address *address,
                   const hf_voter_needs *needs, hf_error *err) {
-    hf_voter *v = calloc(1, sizeof *v);
+    hf_voter *v = hf__calloc(1, sizeof *v);
     hf_node_needs node = {.scripts = needs->scripts,
                           .once = true,
                           .listener = {.told = needs->told, .arg = v}};
@@ -385,5 +385,5 @@ void hf__voter_free(hf_voter *v, bool forked) {
         return;
     pthread_mutex_destroy(&v->mu);
     pthread_cond_destroy(&v->cond);
-    free(v);
+    hf__free(v);
 }

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../../alloc.h"
 #include "../../../err.h"
 #include "../../../world.h"
 #include "../reply.h"
@@ -562,11 +563,11 @@ static void free_cluster(hf_topology *t, bool forked) {
     hf__ears_clear(&c->ears);
     hf__cluster_map_free(c->map);
     hf__address_free(c->like);
-    free(c->seeds);
+    hf__free(c->seeds);
     pthread_mutex_destroy(&c->mu);
     pthread_cond_destroy(&c->cond);
     hf__topology_clear(t);
-    free(c);
+    hf__free(c);
 }
 
 static const hf_topology_ops ops = {.locate = locate,
@@ -580,7 +581,7 @@ static const hf_topology_ops ops = {.locate = locate,
 /* ---- opening ----------------------------------------------------------- */
 
 static int read_seeds(cluster *c, const hf_uri *uri, hf_error *err) {
-    c->seeds = calloc(uri->n_hosts, sizeof *c->seeds);
+    c->seeds = hf__calloc(uri->n_hosts, sizeof *c->seeds);
     if (!c->seeds)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     for (size_t i = 0; i < uri->n_hosts; i++) {
@@ -596,8 +597,7 @@ static int read_seeds(cluster *c, const hf_uri *uri, hf_error *err) {
 }
 
 static int write_where(cluster *c, hf_error *err) {
-    size_t size;
-    FILE *f = open_memstream(&c->base.where, &size);
+    FILE *f = hf__memstream(&c->base.where);
 
     if (!f)
         return hf__fail_plain(err, HF_ENO_MEMORY);
@@ -663,7 +663,7 @@ static int join(cluster *c, const hf_uri *uri, const hf_host *host, hf_time by,
 
 int hf__cluster_open(hf_topology **ret, const hf_uri *uri, const hf_host *host,
                      hf_time by, hf_error *err) {
-    cluster *c = calloc(1, sizeof *c);
+    cluster *c = hf__calloc(1, sizeof *c);
     int rc;
 
     if (!c)

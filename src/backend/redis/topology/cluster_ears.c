@@ -13,9 +13,9 @@
  * everybody; an ear only waits for it, or is moved meanwhile. */
 #include "cluster_ears.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../../alloc.h"
 #include "../../../err.h"
 #include "../../../world.h"
 
@@ -54,7 +54,7 @@ static hf_ear **find(hf_ears *es, const char *channel) {
 /* Twice the buckets, if there is memory; it works without, more slowly. */
 static void spread(hf_ears *es) {
     size_t n = 2 * es->n_buckets;
-    hf_ear **wide = calloc(n, sizeof *wide), *e, *next;
+    hf_ear **wide = hf__calloc(n, sizeof *wide), *e, *next;
 
     if (!wide)
         return;
@@ -66,7 +66,7 @@ static void spread(hf_ears *es) {
             e->next = *at;
             *at = e;
         }
-    free(es->buckets);
+    hf__free(es->buckets);
     es->buckets = wide;
     es->n_buckets = n;
 }
@@ -76,7 +76,7 @@ static hf_ear *enter(hf_ears *es, unsigned slot, const char *channel) {
 
     if (e)
         return e;
-    e = calloc(1, sizeof *e + strlen(channel) + 1);
+    e = hf__calloc(1, sizeof *e + strlen(channel) + 1);
     if (!e)
         return NULL;
     e->slot = slot;
@@ -130,7 +130,7 @@ static void drop(hf_ears *es, hf_ear *e) {
     take_off(es, e);
     *find(es, e->channel) = e->next;
     es->n--;
-    free(e);
+    hf__free(e);
 }
 
 /* ---- what listeners say ------------------------------------------------ */
@@ -262,7 +262,7 @@ int hf__ears_init(hf_ears *es, hf_error *err) {
     pthread_mutex_init(&es->mu, NULL);
     pthread_cond_init(&es->changed, NULL);
     es->n_buckets = 64;
-    es->buckets = calloc(es->n_buckets, sizeof *es->buckets);
+    es->buckets = hf__calloc(es->n_buckets, sizeof *es->buckets);
     return es->buckets ? HF_OK : hf__fail_plain(err, HF_ENO_MEMORY);
 }
 
@@ -274,13 +274,13 @@ void hf__ears_forget(hf_ears *es) {
     for (size_t i = 0; es->buckets && i < es->n_buckets; i++)
         while ((e = es->buckets[i])) {
             es->buckets[i] = e->next;
-            free(e);
+            hf__free(e);
         }
     pthread_mutex_unlock(&es->mu);
 }
 
 void hf__ears_clear(hf_ears *es) {
-    free(es->buckets);
+    hf__free(es->buckets);
     pthread_mutex_destroy(&es->mu);
     pthread_cond_destroy(&es->changed);
 }

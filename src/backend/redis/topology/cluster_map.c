@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../../alloc.h"
 #include "../../../err.h"
 #include "../reply.h"
 
@@ -62,7 +63,7 @@ static size_t enter(hf_cluster_map *map, const char *host, int port) {
     if (map->n == map->room) {
         size_t room = map->room ? 2 * map->room : 8;
         hf_cluster_place *wide =
-            realloc(map->places, room * sizeof *map->places);
+            hf__realloc(map->places, room * sizeof *map->places);
 
         if (!wide) {
             map->torn = true;
@@ -128,7 +129,7 @@ int hf__cluster_map_read(hf_cluster_map **ret, const redisReply *reply,
         return hf__fail(err, HF_ESTORE,
                         "%s: an answer to CLUSTER SLOTS that makes no sense",
                         asked);
-    map = calloc(1, sizeof *map);
+    map = hf__calloc(1, sizeof *map);
     if (!map)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     for (size_t i = 0; i < reply->elements; i++)
@@ -148,8 +149,8 @@ int hf__cluster_map_read(hf_cluster_map **ret, const redisReply *reply,
 void hf__cluster_map_free(hf_cluster_map *map) {
     if (!map)
         return;
-    free(map->places);
-    free(map);
+    hf__free(map->places);
+    hf__free(map);
 }
 
 /* ---- redirects --------------------------------------------------------- */

@@ -3,8 +3,7 @@
  * node.c - a server with all that we have to do with it. */
 #include "node.h"
 
-#include <stdlib.h>
-
+#include "../../../alloc.h"
 #include "../../../err.h"
 #include "../../../world.h"
 #include "../reply.h"
@@ -27,7 +26,7 @@ static int furnish(hf_node *n, const hf_node_needs *needs, hf_error *err) {
 
 int hf__node_new(hf_node **ret, hf_address *address, const hf_node_needs *needs,
                  hf_error *err) {
-    hf_node *n = calloc(1, sizeof *n);
+    hf_node *n = hf__calloc(1, sizeof *n);
     int rc;
 
     if (!n) {
@@ -36,7 +35,7 @@ int hf__node_new(hf_node **ret, hf_address *address, const hf_node_needs *needs,
     }
     rc = hf__server_init(&n->server, address, needs->scripts, needs->host, err);
     if (rc != HF_OK) {
-        free(n);
+        hf__free(n);
         return rc;
     }
     n->server.replicas_set = needs->replicas;
@@ -61,7 +60,7 @@ void hf__node_free(hf_node *n, bool forked) {
     if (forked)
         return; /* threads that are gone may have held its locks */
     hf__server_clear(&n->server);
-    free(n);
+    hf__free(n);
 }
 
 /* What certainly did not leave was not done. */

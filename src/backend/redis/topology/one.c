@@ -6,9 +6,9 @@
  * Where it is found it can change.  Then every connection moves at once, and
  * does not wait for the old master to fail: it may go on granting for seconds.
  * What was under way there is in doubt, and is asked again of the new one. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../../alloc.h"
 #include "../../../err.h"
 #include "../../../world.h"
 #include "../reply.h"
@@ -116,7 +116,7 @@ static void free_one(hf_topology *t, bool forked) {
     if (forked)
         return;
     hf__topology_clear(t);
-    free(o);
+    hf__free(o);
 }
 
 static const hf_topology_ops ops = {.locate = locate,
@@ -130,7 +130,7 @@ static const hf_topology_ops ops = {.locate = locate,
 /* ---- opening ----------------------------------------------------------- */
 
 static int set_where(one *o, const char *where, hf_error *err) {
-    o->base.where = strdup(where);
+    o->base.where = hf__strdup(where);
     return o->base.where ? HF_OK : hf__fail_plain(err, HF_ENO_MEMORY);
 }
 
@@ -193,7 +193,7 @@ static int find_it(one *o, const hf_uri *uri, hf_time by, hf_error *err) {
 int hf__one_open(hf_topology **ret, const hf_uri *uri, const hf_host *host,
                  hf_time by, hf_error *err) {
     bool found = strcmp(uri->scheme, "redis+sentinel") == 0;
-    one *o = calloc(1, sizeof *o);
+    one *o = hf__calloc(1, sizeof *o);
     int rc;
 
     if (!o)

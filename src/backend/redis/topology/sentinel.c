@@ -17,10 +17,10 @@
 #include "sentinel.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "../../../alloc.h"
 #include "../../../err.h"
 #include "../../../world.h"
 #include "sentinel_scout.h"
@@ -71,7 +71,7 @@ struct hf_sentinels {
 
 static void forget(master *m) {
     hf__target_clear(&m->target);
-    free(m);
+    hf__free(m);
 }
 
 /* Nobody connects for that long, and connections were cut when it left. */
@@ -90,7 +90,7 @@ static void forget_old_ones(hf_sentinels *s) {
 }
 
 static master *enter(hf_sentinels *s, const hf_naming *n) {
-    master *m = calloc(1, sizeof *m);
+    master *m = hf__calloc(1, sizeof *m);
     hf_address *address = NULL;
     int rc = m ? hf__address_at(&address, s->uri.servers, n->host, n->port,
                                 &s->trouble) :
@@ -101,7 +101,7 @@ static master *enter(hf_sentinels *s, const hf_naming *n) {
         rc = hf__target_init(&m->target, address, &s->trouble);
     }
     if (rc != HF_OK) {
-        free(m);
+        hf__free(m);
         return NULL;
     }
     forget_old_ones(s);
@@ -225,9 +225,9 @@ static bool is_known(const hf_sentinels *s, const char *host, int port) {
 static int call_it(hf_address *a, hf_error *err) {
     char *where = NULL;
 
-    if (asprintf(&where, "sentinel %s:%d", a->host, a->port) < 0)
+    if (hf__asprintf(&where, "sentinel %s:%d", a->host, a->port) < 0)
         return hf__fail_plain(err, HF_ENO_MEMORY);
-    free(a->where);
+    hf__free(a->where);
     a->where = where;
     return HF_OK;
 }
@@ -341,7 +341,7 @@ static int send_scouts(hf_sentinels *s, const hf_uri *uri, hf_error *err) {
 
 int hf__sentinels_new(hf_sentinels **ret, const hf_uri *uri,
                       const hf_host *host, hf_time by, hf_error *err) {
-    hf_sentinels *s = calloc(1, sizeof *s);
+    hf_sentinels *s = hf__calloc(1, sizeof *s);
     int rc;
 
     if (!s)
@@ -450,5 +450,5 @@ void hf__sentinels_free(hf_sentinels *s, bool forked) {
     hf__sentinel_uri_clear(&s->uri);
     pthread_mutex_destroy(&s->mu);
     pthread_cond_destroy(&s->changed);
-    free(s);
+    hf__free(s);
 }

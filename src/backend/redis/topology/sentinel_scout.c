@@ -15,12 +15,12 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "../../../alloc.h"
 #include "../../../err.h"
 #include "../../../world.h"
 #include "../reply.h"
@@ -251,7 +251,7 @@ static void *run(void *arg) {
 
 int hf__scout_new(hf_scout **ret, hf_address *address, unsigned id,
                   const hf_scout_needs *needs, hf_error *err) {
-    hf_scout *w = calloc(1, sizeof *w);
+    hf_scout *w = hf__calloc(1, sizeof *w);
     int rc, why;
 
     if (!w) {
@@ -324,5 +324,5 @@ void hf__scout_free(hf_scout *w, bool forked) {
     hf__target_clear(&w->target);
     if (w->bell >= 0)
         close(w->bell);
-    free(w);
+    hf__free(w);
 }

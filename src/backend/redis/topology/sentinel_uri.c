@@ -9,9 +9,9 @@
 #include "sentinel_uri.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../../alloc.h"
 #include "../../../err.h"
 #include "../../net/secret.h"
 
@@ -43,7 +43,7 @@ static int read_path(hf_sentinel_uri *u, const char *path, const char **db,
             return hf__fail(err, HF_EURI,
                             "a master's name has letters, digits and .-_ "
                             "only: write redis+sentinel://HOST,HOST/MASTER/0");
-    u->name = strndup(path, n);
+    u->name = hf__strndup(path, n);
     return u->name ? HF_OK : hf__fail_plain(err, HF_ENO_MEMORY);
 }
 
@@ -127,7 +127,7 @@ static char *spell_hosts(const hf_uri *uri) {
 
     for (size_t i = 0; i < uri->n_hosts; i++)
         size += strlen(uri->hosts[i].host) + sizeof "[]:65535,";
-    text = to = malloc(size);
+    text = to = hf__malloc(size);
     for (size_t i = 0; text && i < uri->n_hosts; i++) {
         const hf_uri_host *h = &uri->hosts[i];
         bool v6 = strchr(h->host, ':') != NULL;
@@ -144,10 +144,10 @@ static int set_where(hf_sentinel_uri *u, const hf_uri *uri, hf_error *err) {
     int size = -1;
 
     if (hosts)
-        size = asprintf(&u->where, "redis%s+sentinel://%s%s%s/%s/%d",
-                        a->tls ? "s" : "", a->user ? a->user : "",
-                        a->user ? "@" : "", hosts, u->name, a->db);
-    free(hosts);
+        size = hf__asprintf(&u->where, "redis%s+sentinel://%s%s%s/%s/%d",
+                            a->tls ? "s" : "", a->user ? a->user : "",
+                            a->user ? "@" : "", hosts, u->name, a->db);
+    hf__free(hosts);
     if (size >= 0)
         return HF_OK;
     u->where = NULL;
@@ -175,8 +175,8 @@ int hf__sentinel_uri_read(hf_sentinel_uri *ret, const hf_uri *uri,
 }
 
 void hf__sentinel_uri_clear(hf_sentinel_uri *u) {
-    free(u->name);
-    free(u->where);
+    hf__free(u->name);
+    hf__free(u->where);
     hf__address_free(u->servers);
     hf__address_free(u->sentinels);
     *u = (hf_sentinel_uri){0};

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../../alloc.h"
 #include "../../../err.h"
 #include "../../../uri.h"
 #include "../../../world.h"
@@ -263,7 +264,7 @@ static int read_settings(hf_topology *t, const hf_uri *uri, hf_error *err) {
 }
 
 static int make_tags(hf_topology *t, hf_error *err) {
-    t->tags = malloc(HF_SLOTS * sizeof *t->tags);
+    t->tags = hf__malloc(HF_SLOTS * sizeof *t->tags);
     if (!t->tags)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     hf__slot_tags(t->tags);
@@ -293,8 +294,8 @@ int hf__topology_init(hf_topology *t, const hf_topology_ops *ops,
 
 void hf__topology_clear(hf_topology *t) {
     hf__scripts_clear(&t->scripts);
-    free(t->tags);
-    free(t->where);
+    hf__free(t->tags);
+    hf__free(t->where);
 }
 
 int hf__topology_open(hf_topology **ret, const hf_uri *uri, const hf_host *host,

@@ -8,7 +8,7 @@ TEST_JOBS ?= 6
 
 cmake = cmake -G Ninja -S . --log-level=NOTICE -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 
-.PHONY: all demo test sim interop models torture bench scale analyse coverage picture install setup check format clean help
+.PHONY: all demo examples test sim interop models torture bench scale analyse coverage picture install setup check format clean help
 
 all: ##         build the command and the libraries into build/
 	@command -v cmake ninja >/dev/null || { echo "make: cmake or ninja is missing; 'make setup' installs what the build needs"; exit 1; }
@@ -19,6 +19,12 @@ demo: ##        show what it does, in ten seconds
 	@tools/setup.sh build
 	@$(MAKE) --no-print-directory all
 	@$(BUILD)/holdfast demo
+
+examples: ##    build and run the examples, examples/README.md
+	@tools/setup.sh build
+	@$(cmake) -B $(BUILD) -DHF_EXAMPLES=ON
+	@ninja -C $(BUILD) --quiet -j$(JOBS)
+	@examples/run.sh $(BUILD)
 
 # Three lanes: as released; with the address and undefined-behaviour
 # sanitizers; with the thread sanitizer, for what has threads.  What would lead a
@@ -37,7 +43,7 @@ test: ##        test everything, three times: plain, asan+ubsan, tsan
 	@$(cmake) -B $(BUILD)/asan -DHF_TESTS=ON -DHF_SANITIZE=address
 	@ninja -C $(BUILD)/asan --quiet -j$(JOBS)
 	@tools/lane.sh $(BUILD)/asan $(TEST_JOBS) \
-		-L 'unit|contract|backend|fault|cli|console' -E '$(seen)'
+		-L 'unit|contract|backend|fault|cli|console|examples' -E '$(seen)'
 	@echo "== tests, thread sanitizer"
 	@$(cmake) -B $(BUILD)/tsan -DHF_TESTS=ON -DHF_SANITIZE=thread
 	@ninja -C $(BUILD)/tsan --quiet -j$(JOBS)
@@ -112,7 +118,7 @@ coverage: ##    lines and branches that the tests go through; minutes
 	@tools/setup.sh test
 	@BUILD=$(BUILD) tools/coverage.sh full
 
-sources = $(shell find include src view cli console test bench proof -name '*.[ch]')
+sources = $(shell find include src view cli console examples test bench proof -name '*.[ch]')
 
 check: ##       includes, format, shell scripts
 	@tools/setup.sh check

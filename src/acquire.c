@@ -2,6 +2,13 @@
  *
  * acquire.c - ask, wait, ask again: the only wait loop in the library.
  *
+ * It goes in steps, so that who waits need not be a thread: acquire.h.
+ *
+ *             our turn             busy, or trouble that may pass
+ *   queues ────────────► asks ────────────────────────────────────► rests
+ *                          ▲           woken, or it is time             │
+ *                          └────────────────────────────────────────────┘
+ *
  * First the turn: behind the others of this process who want the same name;
  * one of them may hand it over.  Then one question.  If the answer is no, we register interest in the line
  * and ask once more, because it may have moved before we were registered; from
@@ -12,9 +19,10 @@
  * No answer is not an answer.  A request that may have taken effect is asked
  * again under the same owner, which the store answers as it did before.  If we
  * must leave without having learnt it, the keeper gives the claim back. */
+#include "acquire.h"
+
 #include <string.h>
 
-#include "client.h"
 #include "doing.h"
 #include "err.h"
 #include "identity.h"
@@ -28,27 +36,6 @@ enum {
     TURNS_ALL = 128       /* …up to this: more would outrun the clock */
 };
 
-/* One acquire under way. */
-typedef struct quest {
-    hf_client *client;
-    hf_spot *spot;
-    hf_hold *hold;
-    hf_time by;
-    bool waits;
-    bool watching;
-    bool kept;        /* the keeper keeps our place in the line */
-    bool doubt;       /* some question may have been granted unheard */
-    hf_time asked;    /* before the last question left */
-    hf_time answered; /* after it, or when we were given it */
-    uint64_t token;
-    hf_time brief;      /* a grant that came unasked ends then; 0: none */
-    hf_time down_since; /* 0: the store answers */
-    hf_time look_at;    /* whether somebody will ever let us in; HF_NEVER */
-    int retry_ms;
-    int pause_ms; /* SPIN: the last one */
-    hf_waiter me;
-} quest;
-
 hf_hold *hf__hold_of(hf_spot *spot, uint64_t who, hf_mode mode) {
     hf_hold *h = spot->holds;
 
@@ -59,7 +46,7 @@ hf_hold *hf__hold_of(hf_spot *spot, uint64_t who, hf_mode mode) {
 
 /* Does somebody else in this process hold what keeps us out, as far as we can
  * tell? */
-static hf_hold *live_rival(const quest *q) {
+static hf_hold *live_rival(const hf_quest *q) {
     hf_mode mode = q->hold->claim.mode;
     hf_hold *h = q->spot->holds;
 
@@ -75,12 +62,12 @@ static hf_hold *live_rival(const quest *q) {
 
 /* A process full of threads that want a lock would take it again before anybody
  * else has heard that it is free. */
-static bool must_be_polite(const quest *q) {
-    return q->waits && q->me.lock && hf__now() < q->spot->polite_until;
+static bool must_be_polite(const hf_quest *q) {
+    return q->terms.waits && q->me.lock && hf__now() < q->spot->polite_until;
 }
 
 /* When it may be our turn to ask, if nobody nudges us before; 0: now. */
-static hf_time turn_comes(const quest *q) {
+static hf_time turn_comes(const hf_quest *q) {
     const hf_hold *rival = live_rival(q);
 
     if (rival)
@@ -91,16 +78,16 @@ static hf_time turn_comes(const quest *q) {
 }
 
 /* Why waiting for the turn ends without it; HF_OK: it goes on. */
-static int turn_ends(const quest *q) {
-    return !q->waits          ? HF_BUSY :
-           q->me.cancelled    ? HF_ECANCELLED :
-           hf__now() >= q->by ? HF_ETIMEOUT :
-                                HF_OK;
+static int turn_ends(const hf_quest *q) {
+    return !q->terms.waits          ? HF_BUSY :
+           q->me.cancelled          ? HF_ECANCELLED :
+           hf__now() >= q->terms.by ? HF_ETIMEOUT :
+                                      HF_OK;
 }
 
 /* We are about to sleep for the first time: if it lasts, those who look on
  * shall hear of it.  true: the mu was let go meanwhile. */
-static bool begin_wait(quest *q) {
+static bool begin_wait(hf_quest *q) {
     hf_keeper *keeper = q->client->keeper;
 
     if (q->me.since)
@@ -119,8 +106,8 @@ static bool begin_wait(quest *q) {
 
 /* Now and then, if it was asked for: HF_EDEADLOCK when the wait has no end and
  * we are the one to leave.  Nothing is locked. */
-static int look_out(quest *q, hf_error *err) {
-    hf_time by = hf__sooner(q->by, hf__now() + HF_SECOND);
+static int look_out(hf_quest *q, hf_error *err) {
+    hf_time by = hf__sooner(q->terms.by, hf__now() + HF_SECOND);
     char owner[HF_DOING_OWNER + 1];
     int rc = HF_OK;
 
@@ -132,7 +119,7 @@ static int look_out(quest *q, hf_error *err) {
 }
 
 /* The mu is let go meanwhile. */
-static int look_out_in_queue(quest *q, hf_error *err) {
+static int look_out_in_queue(hf_quest *q, hf_error *err) {
     int rc;
 
     pthread_mutex_unlock(&q->spot->mu);
@@ -141,15 +128,35 @@ static int look_out_in_queue(quest *q, hf_error *err) {
     return rc;
 }
 
-/* Joins the queue.  HF_OK: it is our turn to ask, or me.given is ours. */
-static int wait_for_turn(quest *q, const hf_terms *terms, hf_error *err) {
-    hf_spot *spot = q->spot;
+/* Until `until` nothing is to be done, unless the bell rings.  It is muffled
+ * before the mu is let go: what changes from then on rings it. */
+static int fall_asleep(hf_quest *q, hf_time until) {
+    q->until = until;
+    atomic_store(&q->me.bell, HF_BELL_STILL);
+    return HF_SLEEPS;
+}
+
+/* Was a hold put into our hands?  Then we are out of the queue, and without
+ * the mu, which we have no use for; else we have it. */
+static bool was_given(hf_quest *q) {
+    if (atomic_load(&q->me.bell) == HF_BELL_GIVEN)
+        return true;
+    pthread_mutex_lock(&q->spot->mu);
+    if (atomic_load(&q->me.bell) != HF_BELL_GIVEN)
+        return false;
+    pthread_mutex_unlock(&q->spot->mu);
+    return true;
+}
+
+/* A number that was used before is still listened to: to register it first
+ * costs nothing, and then one question is enough. */
+static void watch_first(hf_quest *q, hf_error *err);
+
+/* HF_OK: it is our turn. */
+static int look_up(hf_quest *q, hf_error *err) {
     hf_time until;
     int rc = HF_OK;
 
-    pthread_mutex_lock(&spot->mu);
-    hf__waiter_join(spot, &q->me);
-    q->me.cancelled = hf__terms_cancelled(terms);
     while ((until = turn_comes(q)) != 0 && (rc = turn_ends(q)) == HF_OK) {
         if (begin_wait(q))
             continue;
@@ -158,37 +165,69 @@ static int wait_for_turn(quest *q, const hf_terms *terms, hf_error *err) {
                 break;
             continue;
         }
-        until = hf__sooner(hf__sooner(q->by, q->look_at), until);
         q->me.takes = q->me.lock != NULL;
-        if (hf__waiter_sleep(spot, &q->me, until))
-            return HF_OK;
-        q->me.takes = false;
+        q->lingers = q->me.takes && q->spot->first == &q->me;
+        return fall_asleep(
+            q, hf__sooner(hf__sooner(q->terms.by, q->look_at), until));
     }
-    pthread_mutex_unlock(&spot->mu);
     return rc;
 }
 
-/* Sleeps until `at`, unless something happens before. */
-static int sleep_until(quest *q, hf_time at, hf_error *err) {
-    hf_spot *spot = q->spot;
+/* In the queue.  HF_OK: we were given it. */
+static int queue(hf_quest *q, hf_error *err) {
+    int rc;
+
+    if (was_given(q))
+        return HF_OK;
+    q->me.takes = q->lingers = false;
+    rc = look_up(q, err);
+    pthread_mutex_unlock(&q->spot->mu);
+    if (rc != HF_OK)
+        return rc;
+    if (q->terms.waits && q->hold->above)
+        watch_first(q, err);
+    q->phase = HF_ASKS;
+    return HF_GOES_ON;
+}
+
+static bool is_still(const hf_quest *q) {
+    return !q->me.woken && !q->me.cancelled && hf__now() < q->rest_until;
+}
+
+/* Why the rest ends, and whether that is the end of all; spot mu. */
+static int rest_ends(const hf_quest *q, int rc) {
+    if (q->me.granted)
+        return HF_GOES_ON; /* whatever else came at the same time */
+    if (q->me.cancelled)
+        return HF_ECANCELLED;
+    if (rc == HF_OK && !q->me.woken && hf__now() >= q->terms.by)
+        return q->trouble ? q->trouble : HF_ETIMEOUT;
+    return rc == HF_OK ? HF_GOES_ON : rc;
+}
+
+/* Until something happens, or it is time to ask again. */
+static int rest(hf_quest *q, hf_error *err) {
     int rc = HF_OK;
 
-    at = hf__sooner(at, q->by);
-    pthread_mutex_lock(&spot->mu);
+    pthread_mutex_lock(&q->spot->mu);
     begin_wait(q);
-    while (rc == HF_OK && !q->me.woken && !q->me.cancelled && hf__now() < at)
-        if (hf__now() >= q->look_at)
-            rc = look_out_in_queue(q, err);
-        else
-            hf__waiter_sleep(spot, &q->me, hf__sooner(at, q->look_at));
-    if (q->me.granted)
-        rc = HF_OK; /* whatever else came at the same time */
-    else if (q->me.cancelled)
-        rc = HF_ECANCELLED;
-    else if (rc == HF_OK && !q->me.woken && hf__now() >= q->by)
-        rc = HF_ETIMEOUT;
-    pthread_mutex_unlock(&spot->mu);
+    while (rc == HF_OK && is_still(q) && hf__now() >= q->look_at)
+        rc = look_out_in_queue(q, err);
+    if (rc == HF_OK && is_still(q))
+        rc = fall_asleep(q, hf__sooner(q->rest_until, q->look_at));
+    else
+        rc = rest_ends(q, rc);
+    pthread_mutex_unlock(&q->spot->mu);
+    if (rc == HF_GOES_ON)
+        q->phase = HF_ASKS;
     return rc;
+}
+
+static int rest_until(hf_quest *q, hf_time at, int trouble) {
+    q->rest_until = hf__sooner(at, q->terms.by);
+    q->trouble = trouble;
+    q->phase = HF_RESTS;
+    return HF_GOES_ON;
 }
 
 /* ---- the question ------------------------------------------------------ */
@@ -196,13 +235,13 @@ static int sleep_until(quest *q, hf_time at, hf_error *err) {
 /* A try is given the time of a request, a wait what is left of it, and each
  * enough that an answer can come at all: a question that is cut off leaves
  * nothing but doubt. */
-static hf_time answer_by(const quest *q) {
+static hf_time answer_by(const hf_quest *q) {
     hf_time request = hf__after_ms(q->client->host.timeout_ms);
     hf_time least = hf__after_ms(ANSWER_MS);
 
-    if (!q->waits)
+    if (!q->terms.waits)
         return request;
-    return hf__sooner(request, q->by > least ? q->by : least);
+    return hf__sooner(request, q->terms.by > least ? q->terms.by : least);
 }
 
 /* How often the lock may be handed over before it is given back. */
@@ -217,7 +256,7 @@ static int turns_behind(const hf_waiter *me) {
 
 /* Takes what came unasked; otherwise makes ready to ask.  What comes from now
  * on is not missed.  No replica confirmed a gift, so who wants that asks. */
-static bool take_gift(quest *q) {
+static bool take_gift(hf_quest *q) {
     hf_claim *c = &q->hold->claim;
     bool granted;
 
@@ -235,7 +274,7 @@ static bool take_gift(quest *q) {
     return granted;
 }
 
-static bool came_too_late(const quest *q) {
+static bool came_too_late(const hf_quest *q) {
     const hf_claim *c = &q->hold->claim;
 
     return hf__leased(c->kind) &&
@@ -244,21 +283,24 @@ static bool came_too_late(const quest *q) {
                                  hf__good_for_ms(c->lease_ms, c->session_ms));
 }
 
-static int attempt(quest *q, hf_error *err) {
+static int attempt(hf_quest *q, hf_error *err) {
     hf_backend *be = q->client->be;
     int rc;
 
     q->asked = hf__now();
-    rc = be->ops->attempt(be, &q->hold->claim, q->waits, answer_by(q), err);
+    rc = be->ops->attempt(be, &q->hold->claim, q->terms.waits, answer_by(q),
+                          err);
     q->answered =
         hf__tally_asked(&q->client->tallies, HF_RTT_ATTEMPT, q->asked, rc);
+    if (atomic_load(&q->client->silent) != (rc == HF_EDOUBT || rc == HF_EDOWN))
+        atomic_store(&q->client->silent, rc == HF_EDOUBT || rc == HF_EDOWN);
     return rc;
 }
 
 /* The number was used before, and a store that has lost writes may not know
  * that its last grant was given back: it takes us for the holder and names a
  * token that was used.  So that is given back once more. */
-static int attempt_anew(quest *q, hf_error *err) {
+static int attempt_anew(hf_quest *q, hf_error *err) {
     hf_backend *be = q->client->be;
     hf_claim *c = &q->hold->claim;
     int rc = be->ops->release(be, c, HF_RELEASE, NULL, answer_by(q), err);
@@ -274,7 +316,7 @@ static int attempt_anew(quest *q, hf_error *err) {
                rc;
 }
 
-static int ask(quest *q, hf_error *err) {
+static int ask(hf_quest *q, hf_error *err) {
     int rc;
 
     if (take_gift(q))
@@ -307,13 +349,12 @@ bool hf__passing(int rc) {
     }
 }
 
-/* The store is in trouble: whether to try again, after a pause.  Returns the
- * trouble itself when patience or time is at an end. */
-static int bear(quest *q, int trouble, hf_error *err) {
+/* The store is in trouble: whether to try again, after a pause.  The result is
+ * the trouble itself when patience or time is at an end. */
+static int bear(hf_quest *q, int trouble) {
     hf_time now = hf__now();
-    int rc;
 
-    if (!q->waits || !hf__passing(trouble))
+    if (!q->terms.waits || !hf__passing(trouble))
         return trouble;
     if (!q->down_since)
         q->down_since = q->asked;
@@ -322,12 +363,11 @@ static int bear(quest *q, int trouble, hf_error *err) {
     q->retry_ms = q->retry_ms ? q->retry_ms * 2 : FIRST_RETRY_MS;
     if (q->retry_ms > LAST_RETRY_MS)
         q->retry_ms = LAST_RETRY_MS;
-    rc = sleep_until(q, now + hf__jitter(q->retry_ms * HF_MS), err);
-    return rc == HF_ETIMEOUT ? trouble : rc;
+    return rest_until(q, now + hf__jitter(q->retry_ms * HF_MS), trouble);
 }
 
 /* SPIN: twice as long as the last time, and not in step with others. */
-static hf_time next_pause(quest *q) {
+static hf_time next_pause(hf_quest *q) {
     const hf_lock *lock = q->hold->lock;
     int ms = q->pause_ms ? 2 * q->pause_ms : lock->backoff_ms;
 
@@ -337,7 +377,7 @@ static hf_time next_pause(quest *q) {
 
 /* We are known to wait: those who share come behind us now, and a place that
  * must be kept is kept. */
-static void settle_down(quest *q) {
+static void settle_down(hf_quest *q) {
     const hf_claim *c = &q->hold->claim;
 
     q->down_since = 0;
@@ -351,58 +391,46 @@ static void settle_down(quest *q) {
     }
 }
 
-/* Busy: sleeps until it makes sense to ask again.  The first time it only
+/* Busy: rests until it makes sense to ask again.  The first time it only
  * registers, because the very next question closes the gap. */
-static int look_again(quest *q, hf_error *err) {
+static int look_again(hf_quest *q, hf_error *err) {
     hf_backend *be = q->client->be;
     hf_claim *c = &q->hold->claim;
     hf_time longest = hf__now() + hf__jitter(hf__look_again);
 
     settle_down(q);
     if (c->kind == HF_SPIN)
-        return sleep_until(q, next_pause(q), err);
+        return rest_until(q, next_pause(q), 0);
     if (!q->watching) {
         q->watching = true;
         if (be->ops->watch(be, c, true, answer_by(q), err) != HF_OK)
             q->watching = false; /* polling must do, and we try again later */
         else if (!HF_PLANTED(WATCH))
-            return hf__now() < q->by ? HF_OK : HF_ETIMEOUT;
+            return hf__now() < q->terms.by ? HF_GOES_ON : HF_ETIMEOUT;
     }
     if (HF_PLANTED(TIMER))
         longest = c->ask_again = HF_NEVER;
-    return sleep_until(q, hf__sooner(c->ask_again, longest), err);
+    return rest_until(q, hf__sooner(c->ask_again, longest), 0);
 }
 
-/* A number that was used before is still listened to: to register it first
- * costs nothing, and then one question is enough. */
-static void watch_first(quest *q, hf_error *err) {
+static void watch_first(hf_quest *q, hf_error *err) {
     hf_backend *be = q->client->be;
 
     q->watching =
         be->ops->watch(be, &q->hold->claim, true, answer_by(q), err) == HF_OK;
 }
 
-static int ask_until_answered(quest *q, hf_error *err) {
-    int rc;
+static int ask_store(hf_quest *q, hf_error *err) {
+    int rc = ask(q, err);
 
-    if (q->waits && q->hold->above)
-        watch_first(q, err);
-    for (;;) {
-        rc = ask(q, err);
-        if (rc == HF_OK || (rc == HF_BUSY && !q->waits))
-            return rc;
-        if (rc == HF_BUSY)
-            rc = look_again(q, err);
-        else
-            rc = bear(q, rc, err);
-        if (rc != HF_OK)
-            return rc;
-    }
+    if (rc == HF_OK || (rc == HF_BUSY && !q->terms.waits))
+        return rc;
+    return rc == HF_BUSY ? look_again(q, err) : bear(q, rc);
 }
 
 /* ---- the way out ------------------------------------------------------- */
 
-static void install(quest *q) {
+static void install(hf_quest *q) {
     hf_hold *h = q->hold;
     hf_keeper *keeper = q->client->keeper;
 
@@ -421,14 +449,20 @@ static void install(quest *q) {
 }
 
 /* Nothing is left to do for the hold. */
-static void forget(quest *q) {
+static void forget(hf_quest *q) {
     hf__keeper_settle(q->client->keeper);
     hf__hold_put(&q->client->spots, q->hold);
 }
 
+/* A thread of its own may try it once; few threads that serve thousands would
+ * be busy for minutes with a store that says nothing. */
+static bool is_hopeless(const hf_quest *q) {
+    return q->me.task && atomic_load(&q->client->silent);
+}
+
 /* Out of the store's line, if we may stand in it.  The keeper sees to it when
  * the store does not answer now. */
-static void withdraw(quest *q) {
+static void withdraw(hf_quest *q) {
     hf_client *client = q->client;
     hf_error err;
     int rc = HF_EDOUBT;
@@ -437,7 +471,7 @@ static void withdraw(quest *q) {
         forget(q);
         return;
     }
-    if (!q->doubt)
+    if (!q->doubt && !is_hopeless(q))
         rc = client->be->ops->release(client->be, &q->hold->claim, HF_RELEASE,
                                       NULL, hf__after_ms(ANSWER_MS), &err);
     if (rc == HF_OK || rc == HF_ELOST)
@@ -447,7 +481,7 @@ static void withdraw(quest *q) {
 }
 
 /* Leaves the queue; a hold stands in the spot before the next one looks. */
-static void leave_queue(quest *q, bool holds) {
+static void leave_queue(hf_quest *q, bool holds) {
     pthread_mutex_lock(&q->spot->mu);
     if (holds) {
         q->hold->next = q->spot->holds;
@@ -460,7 +494,7 @@ static void leave_queue(quest *q, bool holds) {
 }
 
 /* The text when the wait ended without a store's error to explain it. */
-static int explain(const quest *q, int rc, hf_error *err) {
+static int explain(const hf_quest *q, int rc, hf_error *err) {
     const hf_claim *c = &q->hold->claim;
     const char *name = c->name + strlen(q->client->prefix);
     const char *noun = hf__noun(c->kind);
@@ -480,7 +514,7 @@ static int explain(const quest *q, int rc, hf_error *err) {
 }
 
 /* What the loop came to: a grant, or nothing. */
-static int end_quest(quest *q, int rc, hf_error *err) {
+static int end_quest(hf_quest *q, int rc, hf_error *err) {
     hf_backend *be = q->client->be;
     bool leased = hf__leased(q->hold->claim.kind);
 
@@ -500,30 +534,24 @@ static int end_quest(quest *q, int rc, hf_error *err) {
     return rc;
 }
 
-static int pursue(quest *q, const hf_terms *terms, hf_error *err) {
-    int rc = wait_for_turn(q, terms, err);
-
-    if (q->me.given) { /* the hold we came with is not needed */
-        q->answered = q->me.given_at;
-        q->token = q->me.token;
-        forget(q);
-        if (q->me.told)
-            hf__keeper_stir(q->client->keeper, 0);
-        return HF_OK;
-    }
-    if (rc == HF_OK)
-        rc = ask_until_answered(q, err);
-    return end_quest(q, rc, err);
+/* The hold we came with is not needed: we were given another's. */
+static int take_given(hf_quest *q) {
+    q->answered = q->me.given_at;
+    q->token = q->me.token;
+    forget(q);
+    if (q->me.told)
+        hf__keeper_stir(q->client->keeper, 0);
+    return HF_OK;
 }
 
 /* Counts it, and tells who listens.  The hold is not ours to look at any more:
  * whoever owns it may have released it. */
-static void report(const quest *q, const hf_terms *terms, int rc) {
-    hf_time waited = (rc == HF_OK ? q->answered : hf__now()) - terms->began;
+static void report(const hf_quest *q, int rc) {
+    hf_time waited = (rc == HF_OK ? q->answered : hf__now()) - q->terms.began;
 
     if (q->me.since)
         hf__tally_waits(q->spot->tally, q->me.mode, -1);
-    hf__tally_acquired(q->spot->tally, q->me.kind, terms->waits, rc, waited);
+    hf__tally_acquired(q->spot->tally, q->me.kind, q->terms.waits, rc, waited);
     if (q->client->on_event && hf__leased(q->me.kind))
         hf__client_tell(q->client,
                         &(hf_event){.kind = rc == HF_OK ? HF_EVENT_GRANTED :
@@ -534,33 +562,90 @@ static void report(const quest *q, const hf_terms *terms, int rc) {
                                     .waited_us = waited / HF_US});
 }
 
-int hf__acquire(hf_client *client, hf_hold *h, const hf_terms *terms,
-                hf_error *err) {
-    quest q = {.client = client,
-               .spot = h->spot,
-               .hold = h,
-               .by = terms->by,
-               .waits = terms->waits,
-               .look_at = HF_NEVER,
-               .me = {.via = terms->via,
-                      .owner = h->claim.owner,
-                      .above = h->above,
-                      .mode = h->claim.mode,
-                      .inside = h->claim.beside != 0,
-                      .who = h->who,
-                      .kind = h->claim.kind,
-                      .permits = h->claim.permits,
-                      .thread = hf__thread_number()}};
+/* ---- step by step ------------------------------------------------------ */
+
+/* Whom others see waiting: a thread; or, without one, nobody but this quest,
+ * since the thread that began it goes on. */
+static uint64_t who_waits(const hf_quest *q, const hf_task *task) {
+    return task ? UINT64_C(1) << 62 | q->hold->claim.owner :
+                  hf__thread_number();
+}
+
+static void set_waiter(hf_quest *q, hf_task *task) {
+    const hf_hold *h = q->hold;
+
+    q->me = (hf_waiter){.via = q->terms.via,
+                        .task = task,
+                        .owner = h->claim.owner,
+                        .above = h->above,
+                        .mode = h->claim.mode,
+                        .inside = h->claim.beside != 0,
+                        .who = h->who,
+                        .kind = h->claim.kind,
+                        .permits = h->claim.permits,
+                        .thread = who_waits(q, task)};
+    memcpy(q->me.nonce, h->claim.nonce, sizeof q->me.nonce);
+    q->me.asked = h->lock && h->lock->flags & HF_DEADLOCK;
+    if (h->lock && hf__shares_turns(h->lock))
+        q->me.lock = h->lock;
+}
+
+int hf__quest_begin(hf_quest *q, hf_client *client, hf_hold *h,
+                    const hf_terms *terms, hf_task *task, hf_error *err) {
     int rc = hf__keeper_reserve(client->keeper, err);
 
-    memcpy(q.me.nonce, h->claim.nonce, sizeof q.me.nonce);
-    q.me.asked = h->lock && h->lock->flags & HF_DEADLOCK;
-    if (h->lock && hf__shares_turns(h->lock))
-        q.me.lock = h->lock;
-    if (rc < 0)
+    *q = (hf_quest){.client = client,
+                    .spot = h->spot,
+                    .hold = h,
+                    .terms = *terms,
+                    .look_at = HF_NEVER};
+    set_waiter(q, task);
+    if (rc < 0) {
+        report(q, rc);
         hf__hold_put(&client->spots, h);
-    else
-        rc = pursue(&q, terms, err);
-    report(&q, terms, rc);
+        return rc;
+    }
+    pthread_mutex_lock(&q->spot->mu);
+    hf__waiter_join(q->spot, &q->me);
+    q->me.cancelled = hf__terms_cancelled(terms);
+    pthread_mutex_unlock(&q->spot->mu);
+    return HF_GOES_ON;
+}
+
+static int go_on(hf_quest *q, hf_error *err) {
+    switch (q->phase) {
+    case HF_QUEUES:
+        return queue(q, err);
+    case HF_ASKS:
+        return ask_store(q, err);
+    default:
+        return rest(q, err);
+    }
+}
+
+int hf__quest_step(hf_quest *q, hf_error *err) {
+    int rc;
+
+    do
+        rc = go_on(q, err);
+    while (rc == HF_GOES_ON);
+    if (rc == HF_SLEEPS)
+        return rc;
+    rc = q->me.given ? take_given(q) : end_quest(q, rc, err);
+    report(q, rc);
+    return rc;
+}
+
+void hf__quest_sleep(hf_quest *q) {
+    if (q->lingers)
+        hf__world->linger(&q->me.bell, HF_BELL_STILL);
+    hf__world->park(&q->me.bell, HF_BELL_STILL, q->until);
+}
+
+int hf__quest_finish(hf_quest *q, hf_error *err) {
+    int rc;
+
+    while ((rc = hf__quest_step(q, err)) == HF_SLEEPS)
+        hf__quest_sleep(q);
     return rc;
 }

@@ -55,7 +55,11 @@ void hf__client_tell(hf_client *client, const hf_event *event) {
 
     told.name += strlen(client->prefix);
     told.store = told.store ? told.store : "";
-    if (client->on_event)
+    if (!client->on_event)
+        return;
+    if (client->by_loop)
+        hf__loop_event(client->loop, &told);
+    else
         client->on_event(client->event_arg, &told);
 }
 
@@ -152,6 +156,7 @@ static int configure(hf_client *client, const hf_uri *uri, hf_options o,
     client->patience_ms = or_default(o.patience_ms, PATIENCE_MS);
     client->hidden = o.hidden || !shows_itself(uri);
     work_for(client, o.inside);
+    client->by_loop = o.loop;
     client->on_event = o.on_event;
     client->event_arg = o.event_arg;
     client->prefix = strdup(prefix ? prefix : "");
@@ -255,6 +260,7 @@ static int open_backend(hf_client *client, const hf_uri *uri,
 }
 
 static void destroy(hf_client *client) {
+    hf__loop_stop(client->loop);
     hf__keeper_stop(client->keeper);
     if (client->be)
         client->be->ops->close(client->be, false);
@@ -262,6 +268,7 @@ static void destroy(hf_client *client) {
     hf__spots_free(&client->spots);
     hf__tallies_free(&client->tallies);
     hf__lookout_free(&client->lookout);
+    hf__loop_close(client->loop);
     free(client->prefix);
     free(client);
 }
@@ -282,6 +289,7 @@ static int open_client(hf_client **ret, const char *address,
     if (client)
         hf__lookout_init(&client->lookout);
     if (!client || hf__spots_init(&client->spots) < 0 ||
+        hf__loop_new(&client->loop, client) < 0 ||
         hf__keeper_new(&client->keeper, client) < 0) {
         rc = hf__fail_plain(err, HF_ENO_MEMORY);
         goto out;

@@ -7,6 +7,7 @@
 #include "claim.h"
 #include "keeper.h"
 #include "lookout.h"
+#include "loop.h"
 #include "tally.h"
 
 typedef struct hf_multi hf_multi;
@@ -27,6 +28,10 @@ struct hf_client {
     void *event_arg;
     unsigned generation;      /* see hf__generation */
     atomic_ullong last_owner; /* numbers of grants */
+    atomic_bool silent;       /* the last question was not answered */
+    hf_loop *loop;
+    hf_tickets tickets; /* that belong to no object */
+    bool by_loop;       /* states and events are told in hf_process */
 };
 
 struct hf_lock {
@@ -48,6 +53,21 @@ struct hf_lock {
     void *state_arg;
     int lost_fd; /* -1: not asked for */
     int n_lost;  /* lost holds not yet released */
+
+    hf_tickets tickets; /* the loop's mu */
+    hf_change change;
+};
+
+struct hf_semaphore {
+    hf_client *client;
+    hf_spot *spot;
+    hf_tickets tickets; /* the loop's mu */
+};
+
+struct hf_latch {
+    hf_client *client;
+    hf_spot *spot;
+    hf_tickets tickets; /* the loop's mu */
 };
 
 /* Wraps the backend of a client that is being opened; NULL on failure, the
@@ -69,6 +89,11 @@ int hf__attach(hf_spot **ret, hf_client *client, hf_kind kind, const char *name,
 
 /* Whoever wants to hear it is told; the name as the store has it. */
 void hf__client_tell(hf_client *client, const hf_event *event);
+
+/* The state of what is held through it has changed: its callback is told, now
+ * or in hf_process.  Nothing is locked. */
+void hf__lock_tell(hf_lock *lock, hf_state_fn *fn, void *arg, hf_state state,
+                   int why);
 
 /* ---- name.c ------------------------------------------------------------ */
 
@@ -108,13 +133,6 @@ static inline bool hf__terms_cancelled(const hf_terms *t) {
     return t->cancels && atomic_load(t->cancels) != t->seen;
 }
 
-/* Asks, waits, asks again until the claim of `h` is granted or the terms end
- * it.  On HF_OK a hold of the asker's stands in its spot and with the keeper,
- * if its kind is leased at all; otherwise nothing of it is left but, perhaps,
- * what the keeper gives back.  Takes the caller's reference. */
-int hf__acquire(hf_client *client, hf_hold *h, const hf_terms *terms,
-                hf_error *err);
-
 /* The caller's hold in the spot, or NULL.  Spot mu. */
 hf_hold *hf__hold_of(hf_spot *spot, uint64_t who, hf_mode mode);
 
@@ -126,7 +144,15 @@ bool hf__passing(int rc);
 /* As the public ones, which refuse a member; err is not NULL. */
 int hf__lock_acquire(hf_lock *lock, const hf_terms *terms, hf_error *err);
 int hf__lock_release(hf_lock *lock, int after_ms, hf_error *err);
+
+/* A release in two parts: the first asks nothing of the store.  HF_GOES_ON: the
+ * second follows, with the hold. */
+int hf__lock_let_go(hf_lock *lock, int after_ms, hf_hold **ret, hf_error *err);
+int hf__lock_end(hf_lock *lock, hf_hold *h, int after_ms, hf_error *err);
 int hf__lock_extend(hf_lock *lock, int lease_ms, hf_error *err);
+
+/* HF_EUSAGE: it is below HF_FOREVER. */
+int hf__check_wait(int wait_ms, hf_error *err);
 
 /* How the hold of that thread (or of the handle, if it owns) fares, as the
  * keeper has it, and why if not well; no hold is a lost one. */
@@ -142,6 +168,9 @@ void hf__lock_end_holds(hf_lock *lock);
  * member by itself is refused.  err is not NULL. */
 int hf__multi_acquire(hf_lock *lock, int wait_ms, hf_error *err);
 int hf__multi_release(hf_lock *lock, int after_ms, hf_error *err);
+int hf__multi_let_go(hf_lock *lock, hf_error *err); /* in two parts, as above */
+int hf__multi_end(hf_lock *lock, int after_ms, hf_error *err);
+bool hf__multi_owned_by_handle(const hf_lock *lock);
 int hf__multi_extend(hf_lock *lock, int lease_ms, hf_error *err);
 void hf__multi_on_state(hf_lock *lock, hf_state_fn *fn, void *arg);
 

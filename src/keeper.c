@@ -315,7 +315,7 @@ static void deliver(hf_keeper *k, notice *told) {
     k->calling = lock;
     pthread_mutex_unlock(&k->mu);
     if (fn)
-        fn(arg, lock, told->state, told->why);
+        hf__lock_tell(lock, fn, arg, told->state, told->why);
     hf__client_tell(client, &(hf_event){.kind = events[told->state],
                                         .name = h->claim.name,
                                         .token = h->claim.token,

@@ -4,14 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client.h"
+#include "acquire.h"
 #include "err.h"
 #include "uncancelled.h"
-
-struct hf_latch {
-    hf_client *client;
-    hf_spot *spot;
-};
 
 int hf_latch_new(hf_latch **ret, hf_client *client, const char *name,
                  hf_error *err) {
@@ -46,8 +41,13 @@ void hf_latch_free(hf_latch *latch) {
 
     if (!latch)
         return;
-    if (hf__check_process(latch->client, NULL) == HF_OK)
+    if (hf__check_process(latch->client, NULL) == HF_OK) {
+        if (hf__tickets_drop(latch->client->loop, &latch->tickets)) {
+            hf_latch_cancel(latch);
+            hf__tickets_await(latch->client->loop, &latch->tickets);
+        }
         hf__spot_put(&latch->client->spots, latch->spot);
+    }
     free(latch);
 }
 
@@ -99,25 +99,34 @@ int hf_latch_count(hf_latch *latch, int64_t *ret, hf_error *err) {
     return rc;
 }
 
-int hf_latch_wait(hf_latch *latch, int wait_ms, hf_error *err) {
-    HF_UNCANCELLED;
-    hf_terms terms;
-    hf_hold *h;
-    int rc;
+int hf__latch_begin(hf_quest *q, hf_latch *latch, int wait_ms, hf_task *task,
+                    hf_error *err) {
+    hf_terms terms = hf__terms(wait_ms, latch);
+    hf_hold *h = hf__hold_new(latch->spot, HF_LATCH);
 
-    err = err ? err : &(hf_error){0};
-    if ((rc = check(latch, "hf_latch_wait", err)))
-        return rc;
-    if (wait_ms < HF_FOREVER)
-        return hf__fail(err, HF_EUSAGE,
-                        "a wait of %d ms: use HF_FOREVER (-1) to wait for ever",
-                        wait_ms);
-    h = hf__hold_new(latch->spot, HF_LATCH);
     if (!h)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     h->claim.owner = atomic_fetch_add(&latch->client->last_owner, 1) + 1;
-    terms = hf__terms(wait_ms, latch);
-    return hf__acquire(latch->client, h, &terms, err);
+    return hf__quest_begin(q, latch->client, h, &terms, task, err);
+}
+
+int hf__latch_check(const hf_latch *latch, int wait_ms, const char *call,
+                    hf_error *err) {
+    int rc = check(latch, call, err);
+
+    return rc ? rc : hf__check_wait(wait_ms, err);
+}
+
+int hf_latch_wait(hf_latch *latch, int wait_ms, hf_error *err) {
+    HF_UNCANCELLED;
+    hf_quest q;
+    int rc;
+
+    err = err ? err : &(hf_error){0};
+    if ((rc = hf__latch_check(latch, wait_ms, "hf_latch_wait", err)))
+        return rc;
+    rc = hf__latch_begin(&q, latch, wait_ms, NULL, err);
+    return rc == HF_GOES_ON ? hf__quest_finish(&q, err) : rc;
 }
 
 void hf_latch_cancel(hf_latch *latch) {

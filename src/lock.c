@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "acquire.h"
 #include "claim.h"
-#include "client.h"
 #include "err.h"
 #include "identity.h"
 #include "options.h"
@@ -290,7 +290,8 @@ static hf_hold *new_hold(hf_lock *lock, uint64_t who) {
     return h;
 }
 
-int hf__lock_acquire(hf_lock *lock, const hf_terms *terms, hf_error *err) {
+int hf__lock_begin(hf_quest *q, hf_lock *lock, const hf_terms *terms,
+                   hf_task *task, hf_error *err) {
     uint64_t who = who_asks(lock), beside = 0;
     hf_hold *h;
     int rc = reenter(lock, who, &beside);
@@ -301,7 +302,22 @@ int hf__lock_acquire(hf_lock *lock, const hf_terms *terms, hf_error *err) {
     if (!h)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     h->claim.beside = beside;
-    return hf__acquire(lock->client, h, terms, err);
+    return hf__quest_begin(q, lock->client, h, terms, task, err);
+}
+
+int hf__lock_acquire(hf_lock *lock, const hf_terms *terms, hf_error *err) {
+    hf_quest q;
+    int rc = hf__lock_begin(&q, lock, terms, NULL, err);
+
+    return rc == HF_GOES_ON ? hf__quest_finish(&q, err) : rc;
+}
+
+int hf__check_wait(int wait_ms, hf_error *err) {
+    return wait_ms < HF_FOREVER ? hf__fail(err, HF_EUSAGE,
+                                           "a wait of %d ms: use HF_FOREVER "
+                                           "(-1) to wait for ever",
+                                           wait_ms) :
+                                  HF_OK;
 }
 
 int hf_lock_acquire(hf_lock *lock, int wait_ms, hf_error *err) {
@@ -312,11 +328,8 @@ int hf_lock_acquire(hf_lock *lock, int wait_ms, hf_error *err) {
     err = err ? err : &(hf_error){0};
     if (!lock)
         return hf__fail(err, HF_EUSAGE, "hf_lock_acquire: lock is NULL");
-    if (wait_ms < HF_FOREVER)
-        return hf__fail(err, HF_EUSAGE,
-                        "a wait of %d ms: use HF_FOREVER (-1) to wait for ever",
-                        wait_ms);
-    if ((rc = hf__check_process(lock->client, err)))
+    if ((rc = hf__check_wait(wait_ms, err)) ||
+        (rc = hf__check_process(lock->client, err)))
         return rc;
     if (lock->multi)
         return hf__multi_acquire(lock, wait_ms, err);
@@ -464,12 +477,8 @@ static int not_owner(const hf_lock *lock, hf_error *err) {
                     hf_lock_name(lock));
 }
 
-int hf__lock_release(hf_lock *lock, int after_ms, hf_error *err) {
-    hf_how how = after_ms                      ? HF_RELEASE_AFTER :
-                 lock->flags & HF_POST_RELEASE ? HF_RELEASE_POSTED :
-                                                 HF_RELEASE;
-    hf_hold *h = NULL;
-    int rc = count_down(lock, who_asks(lock), &h);
+int hf__lock_let_go(hf_lock *lock, int after_ms, hf_hold **ret, hf_error *err) {
+    int rc = count_down(lock, who_asks(lock), ret);
 
     if (rc == HF_BUSY)
         return HF_OK;
@@ -477,9 +486,22 @@ int hf__lock_release(hf_lock *lock, int after_ms, hf_error *err) {
         return not_owner(lock, err);
     if (rc == HF_ELOST)
         return hf__fail(err, rc, "lock '%s' was lost", hf_lock_name(lock));
-    if (how != HF_RELEASE_AFTER && hand_over(lock, h))
-        return HF_OK;
+    return after_ms == 0 && hand_over(lock, *ret) ? HF_OK : HF_GOES_ON;
+}
+
+int hf__lock_end(hf_lock *lock, hf_hold *h, int after_ms, hf_error *err) {
+    hf_how how = after_ms                      ? HF_RELEASE_AFTER :
+                 lock->flags & HF_POST_RELEASE ? HF_RELEASE_POSTED :
+                                                 HF_RELEASE;
+
     return end_hold(lock, h, how, after_ms, err);
+}
+
+int hf__lock_release(hf_lock *lock, int after_ms, hf_error *err) {
+    hf_hold *h = NULL;
+    int rc = hf__lock_let_go(lock, after_ms, &h, err);
+
+    return rc == HF_GOES_ON ? hf__lock_end(lock, h, after_ms, err) : rc;
 }
 
 static int release(hf_lock *lock, int after_ms, hf_error *err) {
@@ -546,6 +568,17 @@ void hf__lock_end_holds(hf_lock *lock) {
         end_hold(lock, h, HF_RELEASE, 0, &err);
 }
 
+/* What was begun without waiting ends, and nobody is told. */
+static void end_tickets(hf_lock *lock) {
+    hf_loop *loop = lock->client->loop;
+
+    hf_lock_on_state(lock, NULL, NULL);
+    if (hf__tickets_drop(loop, &lock->tickets)) {
+        hf_lock_cancel(lock);
+        hf__tickets_await(loop, &lock->tickets);
+    }
+}
+
 void hf_lock_free(hf_lock *lock) {
     HF_UNCANCELLED;
     hf_client *client;
@@ -553,6 +586,8 @@ void hf_lock_free(hf_lock *lock) {
     if (!lock)
         return;
     client = lock->client;
+    if (hf__check_process(client, NULL) == HF_OK)
+        end_tickets(lock);
     if (is_multi(lock)) {
         hf__multi_free(lock);
     } else if (hf__check_process(client, NULL) == HF_OK) {
@@ -752,6 +787,17 @@ const char *hf_lock_name(const hf_lock *lock) {
 
 /* ---- loss -------------------------------------------------------------- */
 
+/* What tells a multi-lock of its members is not for the loop. */
+void hf__lock_tell(hf_lock *lock, hf_state_fn *fn, void *arg, hf_state state,
+                   int why) {
+    if (lock->client->by_loop && (is_multi(lock) || !lock->multi))
+        hf__loop_state(lock->client->loop, &lock->change, lock, fn, arg, state,
+                       why);
+    else
+        fn(arg, lock, state, why);
+}
+
+/* A member's callback is its multi-lock's. */
 void hf_lock_on_state(hf_lock *lock, hf_state_fn *fn, void *arg) {
     HF_UNCANCELLED;
 
@@ -761,6 +807,7 @@ void hf_lock_on_state(hf_lock *lock, hf_state_fn *fn, void *arg) {
         hf__multi_on_state(lock, fn, arg);
     else
         hf__keeper_set_callback(lock->client->keeper, lock, fn, arg);
+    hf__loop_forget(lock->client->loop, &lock->change);
 }
 
 hf_state hf__lock_state(hf_lock *lock, uint64_t who, int *why) {

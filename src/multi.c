@@ -27,15 +27,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client.h"
+#include "acquire.h"
 #include "err.h"
 #include "identity.h"
 
 enum { SLICE_MS = 1500 }; /* for each member; the number is Redisson's */
 
 /* All members, held by one owner. */
-typedef struct whole {
-    struct whole *next;
+typedef struct hf_whole {
+    struct hf_whole *next;
     uint64_t who; /* the thread; 0: the handle owns */
     int count;
     hf_state state, told; /* HF_STATE_LOST stays */
@@ -327,26 +327,18 @@ static int result_of(const tally *t, hf_error *err) {
 
 /* ---- acquire ----------------------------------------------------------- */
 
-/* One acquire under way. */
-typedef struct errand {
-    hf_multi *m;
-    hf_terms terms; /* of the whole */
-    size_t start;   /* whom this round begins with */
-    size_t taken;   /* so many in this round */
-} errand;
-
 /* The k-th of a round: the start, then the others in order. */
-static size_t nth(const errand *e, size_t k) {
+static size_t nth(const hf_errand *e, size_t k) {
     return k == 0 ? e->start : k <= e->start ? k - 1 : k;
 }
 
-static hf_lock *member_at(const errand *e, size_t k) {
+static hf_lock *member_at(const hf_errand *e, size_t k) {
     return e->m->members[nth(e, k)];
 }
 
 /* The others who want what we hold have waited long enough then, and a lease
  * that nobody renews is not to end meanwhile. */
-static hf_time slice_end(const errand *e) {
+static hf_time slice_end(const hf_errand *e) {
     hf_time slice = hf__jitter((hf_time)e->m->n * SLICE_MS * HF_MS);
 
     for (size_t k = 0; k < e->taken; k++) {
@@ -359,7 +351,7 @@ static hf_time slice_end(const errand *e) {
 }
 
 /* The next one, as the head of this file has it. */
-static int take_next(const errand *e, hf_error *err) {
+static int begin_next(hf_errand *e, hf_error *err) {
     hf_lock *member = member_at(e, e->taken);
     hf_terms terms = e->terms;
 
@@ -371,10 +363,19 @@ static int take_next(const errand *e, hf_error *err) {
     if (hf__terms_cancelled(&terms))
         return hf__fail(err, HF_ECANCELLED, "the wait for '%s' was cancelled",
                         e->m->name);
-    return hf__lock_acquire(member, &terms, err);
+    return hf__lock_begin(&e->quest, member, &terms, e->task, err);
 }
 
-static void let_go(const errand *e) {
+static int take_next(hf_errand *e, hf_error *err) {
+    int rc = e->asking ? HF_GOES_ON : begin_next(e, err);
+
+    if (rc == HF_GOES_ON)
+        rc = hf__quest_step(&e->quest, err);
+    e->asking = rc == HF_SLEEPS;
+    return rc;
+}
+
+static void let_go(const hf_errand *e) {
     hf_error ignored; /* what fails is given back by the keeper */
 
     for (size_t k = e->taken; k-- > 0;)
@@ -405,29 +406,29 @@ static int enter(hf_multi *m, whole *fresh, hf_error *err) {
 }
 
 /* One round: all, or none is left in our hands. */
-static int take_all(errand *e, hf_error *err) {
+static int take_all(hf_errand *e, hf_error *err) {
     int rc = HF_OK;
 
-    e->taken = 0;
     while (rc == HF_OK && e->taken < e->m->n)
         if ((rc = take_next(e, err)) == HF_OK)
             e->taken++;
-    if (rc != HF_OK)
+    if (rc != HF_OK && rc != HF_SLEEPS)
         let_go(e);
     return rc;
 }
 
-/* Whether another round makes sense, and whom it begins with.  The first of a
+/* Whether another round makes sense; then it begins, and with whom.  The first of a
  * round had all the time there was, and nothing of ours stood in its way. */
-static bool begins_anew(errand *e, int rc) {
+static bool begins_anew(hf_errand *e, int rc) {
     if (!e->terms.waits || e->taken == 0 || hf__now() >= e->terms.by ||
         (rc != HF_BUSY && rc != HF_ETIMEOUT && !hf__passing(rc)))
         return false;
     e->start = nth(e, e->taken);
+    e->taken = 0;
     return true;
 }
 
-static int explain(const errand *e, int rc, hf_error *err) {
+static int explain(const hf_errand *e, int rc, hf_error *err) {
     const hf_lock *member = member_at(e, e->taken);
 
     if (rc == HF_BUSY && e->terms.waits)
@@ -439,11 +440,10 @@ static int explain(const errand *e, int rc, hf_error *err) {
     return rc;
 }
 
-int hf__multi_acquire(hf_lock *lock, int wait_ms, hf_error *err) {
+int hf__errand_begin(hf_errand *e, hf_lock *lock, int wait_ms, hf_task *task,
+                     hf_error *err) {
     hf_multi *m = lock->multi;
-    errand e = {.m = m, .terms = hf__terms(wait_ms, lock)};
     whole *w;
-    int rc;
 
     if (is_member(lock))
         return refuse_alone(lock, err);
@@ -452,19 +452,44 @@ int hf__multi_acquire(hf_lock *lock, int wait_ms, hf_error *err) {
         return hf__fail_plain(err, HF_ENO_MEMORY);
     w->who = who_asks(m);
     w->count = 1;
-    e.terms.cancels = &m->cancels;
-    e.terms.seen = atomic_load(&m->cancels);
+    *e = (hf_errand){
+        .m = m, .terms = hf__terms(wait_ms, lock), .task = task, .whole = w};
+    e->terms.cancels = &m->cancels;
+    e->terms.seen = atomic_load(&m->cancels);
+    return HF_GOES_ON;
+}
+
+int hf__errand_step(hf_errand *e, hf_error *err) {
+    int rc;
+
     do
-        rc = take_all(&e, err);
-    while (rc != HF_OK && begins_anew(&e, rc));
+        rc = take_all(e, err);
+    while (rc != HF_OK && rc != HF_SLEEPS && begins_anew(e, rc));
+    if (rc == HF_SLEEPS)
+        return rc;
     if (rc != HF_OK) {
-        free(w);
-        return explain(&e, rc, err);
+        free(e->whole);
+        return explain(e, rc, err);
     }
-    rc = enter(m, w, err);
+    rc = enter(e->m, e->whole, err);
     if (rc != HF_OK)
-        let_go(&e);
+        let_go(e);
     return rc;
+}
+
+int hf__multi_acquire(hf_lock *lock, int wait_ms, hf_error *err) {
+    hf_errand e;
+    int rc = hf__errand_begin(&e, lock, wait_ms, NULL, err);
+
+    if (rc != HF_GOES_ON)
+        return rc;
+    while ((rc = hf__errand_step(&e, err)) == HF_SLEEPS)
+        hf__quest_sleep(&e.quest);
+    return rc;
+}
+
+bool hf__multi_owned_by_handle(const hf_lock *lock) {
+    return lock->multi->handle_owns;
 }
 
 /* Counted first: whoever is between two members sees it before it waits
@@ -502,18 +527,26 @@ static bool count_down(hf_multi *m) {
     return mine;
 }
 
-int hf__multi_release(hf_lock *lock, int after_ms, hf_error *err) {
+int hf__multi_let_go(hf_lock *lock, hf_error *err) {
+    if (is_member(lock))
+        return refuse_alone(lock, err);
+    return count_down(lock->multi) ? HF_GOES_ON : not_owner(lock->multi, err);
+}
+
+int hf__multi_end(hf_lock *lock, int after_ms, hf_error *err) {
     hf_multi *m = lock->multi;
     tally t = {0};
 
-    if (is_member(lock))
-        return refuse_alone(lock, err);
-    if (!count_down(m))
-        return not_owner(m, err);
     for (size_t i = m->n; i-- > 0;)
         count_in(&t, m->members[i],
                  hf__lock_release(m->members[i], after_ms, err), err);
     return result_of(&t, err);
+}
+
+int hf__multi_release(hf_lock *lock, int after_ms, hf_error *err) {
+    int rc = hf__multi_let_go(lock, err);
+
+    return rc == HF_GOES_ON ? hf__multi_end(lock, after_ms, err) : rc;
 }
 
 int hf__multi_extend(hf_lock *lock, int lease_ms, hf_error *err) {
@@ -611,7 +644,7 @@ static void tell(hf_multi *m) {
 
         pthread_mutex_unlock(&m->mu);
         if (fn)
-            fn(arg, m->lock, state, why);
+            hf__lock_tell(m->lock, fn, arg, state, why);
         pthread_mutex_lock(&m->mu); /* w may be gone */
     }
     m->telling = false;

@@ -5,17 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client.h"
+#include "acquire.h"
 #include "err.h"
 #include "uncancelled.h"
 
 /* An attempt in doubt is undone for as long as the store knows it again. */
 enum { UNDO_MS = 50 * 1000 };
-
-struct hf_semaphore {
-    hf_client *client;
-    hf_spot *spot;
-};
 
 int hf_semaphore_new(hf_semaphore **ret, hf_client *client, const char *name,
                      hf_error *err) {
@@ -50,8 +45,13 @@ void hf_semaphore_free(hf_semaphore *sem) {
 
     if (!sem)
         return;
-    if (hf__check_process(sem->client, NULL) == HF_OK)
+    if (hf__check_process(sem->client, NULL) == HF_OK) {
+        if (hf__tickets_drop(sem->client->loop, &sem->tickets)) {
+            hf_semaphore_cancel(sem);
+            hf__tickets_await(sem->client->loop, &sem->tickets);
+        }
         hf__spot_put(&sem->client->spots, sem->spot);
+    }
     free(sem);
 }
 
@@ -74,33 +74,44 @@ static int check_permits(int n, const char *call, hf_error *err) {
     return HF_OK;
 }
 
-static int acquire(hf_semaphore *sem, int n, int wait_ms, hf_error *err) {
+int hf__semaphore_begin(hf_quest *q, hf_semaphore *sem, int n, int wait_ms,
+                        hf_task *task, hf_error *err) {
     hf_terms terms = hf__terms(wait_ms, sem);
     hf_client *client = sem->client;
-    hf_hold *h = hf__hold_new(sem->spot, HF_SEMAPHORE);
+    hf_hold *h;
 
+    if (n == 0)
+        return HF_OK;
+    h = hf__hold_new(sem->spot, HF_SEMAPHORE);
     if (!h)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     h->claim.permits = n;
     h->claim.lease_ms = UNDO_MS;
     h->claim.owner = atomic_fetch_add(&client->last_owner, 1) + 1;
     hf__world->random(h->claim.nonce, sizeof h->claim.nonce);
-    return hf__acquire(client, h, &terms, err);
+    return hf__quest_begin(q, client, h, &terms, task, err);
+}
+
+int hf__semaphore_check(const hf_semaphore *sem, int n, int wait_ms,
+                        const char *call, hf_error *err) {
+    int rc;
+
+    if ((rc = check(sem, call, err)) || (rc = check_permits(n, call, err)))
+        return rc;
+    return hf__check_wait(wait_ms, err);
 }
 
 int hf_semaphore_acquire(hf_semaphore *sem, int n, int wait_ms, hf_error *err) {
     HF_UNCANCELLED;
+    hf_quest q;
     int rc;
 
     err = err ? err : &(hf_error){0};
-    if ((rc = check(sem, "hf_semaphore_acquire", err)) ||
-        (rc = check_permits(n, "hf_semaphore_acquire", err)))
+    rc = hf__semaphore_check(sem, n, wait_ms, "hf_semaphore_acquire", err);
+    if (rc != HF_OK)
         return rc;
-    if (wait_ms < HF_FOREVER)
-        return hf__fail(err, HF_EUSAGE,
-                        "a wait of %d ms: use HF_FOREVER (-1) to wait for ever",
-                        wait_ms);
-    return n == 0 ? HF_OK : acquire(sem, n, wait_ms, err);
+    rc = hf__semaphore_begin(&q, sem, n, wait_ms, NULL, err);
+    return rc == HF_GOES_ON ? hf__quest_finish(&q, err) : rc;
 }
 
 void hf_semaphore_cancel(hf_semaphore *sem) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "plant.h"
+#include "runner.h"
 
 enum { FIRST_BUCKETS = 64 };
 
@@ -146,7 +147,10 @@ void hf__spot_put(hf_spots *spots, hf_spot *spot) {
 
 static void ring(hf_waiter *w) {
     atomic_store(&w->bell, HF_BELL_RUNG);
-    hf__world->unpark(&w->bell, 1);
+    if (w->task)
+        hf__task_rouse(w->task, false);
+    else
+        hf__world->unpark(&w->bell, 1);
 }
 
 static void wake(hf_waiter *w) {
@@ -236,25 +240,6 @@ static void unlink_waiter(hf_spot *spot, hf_waiter *w) {
     *(w->next ? &w->next->prev : &spot->last) = w->prev;
 }
 
-/* The bell is muffled before the mu is let go: what changes from then on rings
- * it. */
-bool hf__waiter_sleep(hf_spot *spot, hf_waiter *w, hf_time by) {
-    bool next = w->takes && spot->first == w;
-
-    atomic_store(&w->bell, HF_BELL_STILL);
-    pthread_mutex_unlock(&spot->mu);
-    if (next)
-        hf__world->linger(&w->bell, HF_BELL_STILL);
-    hf__world->park(&w->bell, HF_BELL_STILL, by);
-    if (atomic_load(&w->bell) == HF_BELL_GIVEN)
-        return true;
-    pthread_mutex_lock(&spot->mu);
-    if (atomic_load(&w->bell) != HF_BELL_GIVEN)
-        return false;
-    pthread_mutex_unlock(&spot->mu);
-    return true;
-}
-
 hf_bells hf__waiter_give(hf_spot *spot, hf_hold *h) {
     hf_waiter *w = spot->first, *next = w->next;
     hf_bells bells = {&w->bell, next ? &next->bell : NULL};
@@ -264,6 +249,8 @@ hf_bells hf__waiter_give(hf_spot *spot, hf_hold *h) {
         atomic_store(&next->bell, HF_BELL_RUNG);
     w->given = h;
     atomic_store(&w->bell, HF_BELL_GIVEN);
+    if (w->task)
+        hf__task_rouse(w->task, false);
     return bells;
 }
 
@@ -333,5 +320,7 @@ void hf__spot_cancel(hf_spot *spot, const void *via) {
         if (w->via == via) {
             w->cancelled = true;
             ring(w);
+            if (w->task) /* it has only to leave: before those who ask */
+                hf__task_rouse(w->task, true);
         }
 }

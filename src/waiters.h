@@ -22,12 +22,14 @@
 
 typedef struct hf_hold hf_hold;
 
-/* One thread in the queue.  Lives on its stack. */
+/* One who waits in the queue: a thread, on whose stack this lives, or a task of
+ * the runner's, which has no thread while it waits. */
 typedef struct hf_waiter {
     struct hf_waiter *next, *prev;
-    const void *via; /* the handle it waits through, for cancel */
-    uint64_t owner;  /* as its claim has it */
-    uint64_t above;  /* a grant with a token up to this is an old story */
+    const void *via;      /* the handle it waits through, for cancel */
+    struct hf_task *task; /* NULL: a thread, that sleeps on the bell */
+    uint64_t owner;       /* as its claim has it */
+    uint64_t above;       /* a grant with a token up to this is an old story */
     hf_mode mode;
     bool inside; /* reads beside its own writing: whoever waits, waits for it */
     atomic_uint bell; /* HF_BELL_…; slept on */
@@ -52,7 +54,7 @@ typedef struct hf_waiter {
     hf_kind kind;
     int permits;
     unsigned char nonce[16];
-    uint64_t thread; /* who sleeps, whoever is to own */
+    uint64_t thread; /* who waits, whoever is to own */
     bool asked;      /* for HF_DEADLOCK */
     hf_time since;   /* when it first went to sleep; 0: it has not */
     bool told;       /* our record says so */
@@ -113,11 +115,6 @@ void hf__spots_granted(hf_spots *spots, hf_kind kind, const char *name,
 
 void hf__waiter_join(hf_spot *spot, hf_waiter *w);
 void hf__waiter_leave(hf_spot *spot, hf_waiter *w);
-
-/* Sleeps, without the mu, until its bell rings or `by` has come.  Then it has
- * the mu again - or a hold was given to it (true): it is out of the queue, and
- * without the mu, which it has no use for. */
-bool hf__waiter_sleep(hf_spot *spot, hf_waiter *w, hf_time by);
 
 /* Takes the first one, who takes, out of the queue with the hold in its hands.
  * The bells are its own and that of the next, who had better be awake when its

@@ -8,7 +8,7 @@ TEST_JOBS ?= 6
 
 cmake = cmake -G Ninja -S . --log-level=NOTICE -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 
-.PHONY: all demo examples test sim interop models torture bench scale analyse coverage picture install setup check format clean help
+.PHONY: all demo examples test sim interop models torture bench scale analyse coverage picture install setup packages abi check format clean help
 
 all: ##         build the command and the libraries into build/
 	@command -v cmake ninja >/dev/null || { echo "make: cmake or ninja is missing; 'make setup' installs what the build needs"; exit 1; }
@@ -120,11 +120,21 @@ coverage: ##    lines and branches that the tests go through; minutes
 
 sources = $(shell find include src view cli console examples test bench proof -name '*.[ch]')
 
+packages: ##    Debian's packages, into build/packages, and try them
+	@tools/setup.sh test
+	@tools/packages.sh build $(BUILD)/packages
+	@tools/packages.sh try $(BUILD)/packages || [ $$? = 77 ]
+
+abi: ##         compare the library's interface with the last release
+	@tools/setup.sh test
+	@tools/abi.sh check $(BUILD)
+
 check: ##       includes, format, shell scripts
 	@tools/setup.sh check
 	tools/check-includes.sh
 	clang-format --dry-run --Werror $(sources)
-	shellcheck .ci/run $(shell find tools test bench models proof man -name '*.sh')
+	shellcheck .ci/run debian/tests/command debian/tests/library debian/tests/redis \
+		$(shell find tools test bench models proof man -name '*.sh')
 
 format: ##      let clang-format have its way
 	clang-format -i $(sources)

@@ -46,9 +46,9 @@ static int run_serve(const command *cmd, int argc, char **argv) {
         complain("holdfast-serve: %s", strerror(errno));
         return EXIT_NOT_EXECUTABLE;
     }
-    complain("the console is not part of this installation: there is no "
-             "holdfast-serve.  It is built where libmicrohttpd-dev and "
-             "libjansson-dev are installed");
+    complain("the console is not part of this installation: install "
+             "holdfast-console (there is no holdfast-serve; it is built where "
+             "libmicrohttpd-dev and libjansson-dev are installed)");
     return EXIT_NOT_FOUND;
 }
 

@@ -63,6 +63,11 @@ fish                     fish          likewise
 prometheus               promtool      reads what the library counts
 clang                    clang         the fuzzer
 libclang-rt-14-dev       -             the fuzzer's run-time
+debhelper                dh            Debian's packages
+dpkg-dev                 -             likewise
+lintian                  lintian       looks at them
+mmdebstrap               mmdebstrap    a bare Debian to try them in
+abigail-tools            abidiff       compares the library with older ones
 clang-tidy               clang-tidy    static analysis
 cppcheck                 cppcheck      likewise
 mandoc                   mandoc        checks the manual, and makes HTML of it

@@ -3,6 +3,7 @@
 # tidy.awk -v release="holdfast 1.0.0" - what scdoc writes, made better roff:
 #
 # - the version stands in the foot of each page, from one place;
+# - no word is broken, least of all an option;
 # - no paragraph is begun beside a heading, at an end or twice: mandoc warns;
 # - what may be copied into a shell is written in characters that every roff
 #   leaves alone, so that a minus is no hyphen and a quote is no apostrophe.
@@ -39,7 +40,12 @@ function put(s) {
     after = s
 }
 
-/^\.TH / { put($0 " \"" release "\" \"holdfast manual\""); next }
+/^\.(nh|ad l)$/ { next } # where they stand .TH undoes them
+/^\.TH / {
+    put($0 " \"" release "\" \"holdfast manual\"")
+    print ".nh\n.ad l"
+    next
+}
 /^\.nf$/ { literal = 1 }
 /^\.fi$/ { literal = 0 }
 /^\.P$/ && !literal {

@@ -54,6 +54,12 @@ spin                     spin          checks the models
 openssl                  openssl       certificates for the tests of TLS
 curl                     curl          asks the console
 python3                  python3       terminals for the tests of the command
+python3-pytest           -             tests of the Python package
+mypy                     mypy          checks its types
+python3-pip              -             builds and installs its wheel
+python3-venv             -             likewise
+python3-setuptools       -             likewise
+python3-wheel            -             likewise
 tmux                     tmux          a screen for holdfast top
 chromium                 chromium      looks at the console's page in tests
 nodejs                   node          drives it

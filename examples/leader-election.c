@@ -120,7 +120,7 @@ static candidate *await(director *d, turn expected) {
         [RESIGNED] = "resigns, token"};
     news n;
     if (!stage_hear(d->news[0], &n, sizeof n, WAIT_MS)) {
-        fprintf(stderr, "no news for %d ms\n", WAIT_MS);
+        fprintf(stderr, "no news any more\n");
         exit(1);
     }
     at(d);
@@ -152,6 +152,7 @@ static void assemble(director *d) {
         stage_need(pipe2(c->orders, O_CLOEXEC) == 0, "pipe");
         c->pid = stage_start(stand, c);
     }
+    close(d->news[1]); /* so that it ends when all of them have failed */
 }
 
 /* Returns how long the others needed. */

@@ -145,8 +145,10 @@ static bool work(const worker *like, int (*fn)(void *), int hanging) {
         pids[i] = stage_start(fn, &all[i]);
     }
     stage_gate_open(like->gate);
-    if (hanging >= 0)
+    if (hanging >= 0) {
+        close(like->hanging); /* so that it ends when all have failed */
         ok = kill_those_who_hang(like->service, hanging, pids);
+    }
     for (int i = 0; i < WORKERS; i++)
         ok = (pids[i] == 0 || stage_ended_well(pids[i])) && ok;
     return ok;

@@ -76,6 +76,15 @@ awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' \
 HOLDFAST_STORE=sqlite:$root/locks.db ./readme | grep -q '^ours, with token [0-9]' ||
     fail "the README's program does not run"
 
+# So must the lines that the examples have in their heads, word for word.
+cp -r "$example/../../../examples" .
+for source in examples/*.c examples/exactly-once/exactly-once.c; do
+    line=$(sed -n 's/^ \*     cc //p' "$source")
+    (cd "$(dirname "$source")" && LD_RUN_PATH=$lib sh -c "$cc -Werror $line") ||
+        fail "$source is not built by its own line"
+done
+TMPDIR=$root examples/flash-sale >/dev/null || fail "an example does not run"
+
 # C headers, alone, in both languages; adapters want their loop's own header.
 # shellcheck disable=SC2086
 for header in $(cd moved/include && find . -name '*.h' ! -path '*/adapters/*'); do

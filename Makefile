@@ -43,12 +43,12 @@ test: ##        test everything, three times: plain, asan+ubsan, tsan
 	@$(cmake) -B $(BUILD)/asan -DHF_TESTS=ON -DHF_SANITIZE=address
 	@ninja -C $(BUILD)/asan --quiet -j$(JOBS)
 	@tools/lane.sh $(BUILD)/asan $(TEST_JOBS) \
-		-L 'unit|contract|backend|fault|cli|console|examples' -E '$(seen)'
+		-L 'unit|contract|backend|fault|cli|console|examples|loops' -E '$(seen)'
 	@echo "== tests, thread sanitizer"
 	@$(cmake) -B $(BUILD)/tsan -DHF_TESTS=ON -DHF_SANITIZE=thread
 	@ninja -C $(BUILD)/tsan --quiet -j$(JOBS)
 	@tools/lane.sh $(BUILD)/tsan $(TEST_JOBS) \
-		-L 'unit|contract|backend|fault|torture|console' -E '$(seen)'
+		-L 'unit|contract|backend|fault|torture|console|loops' -E '$(seen)'
 
 # Redisson 3 and 4, redis-py and Node's redlock are fetched for it; what cannot
 # be fetched is skipped.

@@ -8,7 +8,8 @@ build=$(cd "$1" && pwd)
 PATH=$build:$PATH
 failed=
 for name in flash-sale cron-on-three-hosts leader-election rate-limit \
-    cache-refresh exactly-once; do
+    cache-refresh exactly-once \
+    loops/epoll loops/uv loops/event loops/glib; do
     printf '== %s\n' "$name"
     if [ ! -x "$build/examples/$name" ]; then
         echo "was not built"

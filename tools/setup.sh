@@ -34,6 +34,9 @@ test_needs() {
     build_needs
     cat <<'LIST'
 libcmocka-dev            -             unit tests
+libuv1-dev               -             tests of the adapters for event loops
+libevent-dev             -             likewise
+libglib2.0-dev           -             likewise
 g++                      g++           programs in C++ that use the library
 bats                     bats          tests of the command
 redis-server             redis-server  private servers for the tests

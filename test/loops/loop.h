@@ -4,8 +4,8 @@
  *
  * An adapter's file says how its loop is opened, run and stopped, and takes
  * the list.  The sentences are in loop.c. */
-#ifndef HF_TEST_LOOP_H
-#define HF_TEST_LOOP_H
+#ifndef HF_TEST_LOOPS_LOOP_H
+#define HF_TEST_LOOPS_LOOP_H
 
 #include "support/stage.h"
 #include "support/suite.h"
@@ -33,6 +33,7 @@ int hf_loop_end(void **state);
     X(a_refused_try_is_told_in_the_loop)                                       \
     X(a_wait_ends_in_time_and_the_loop_ticks_meanwhile)                        \
     X(a_cancelled_wait_is_told_in_the_loop)                                    \
+    X(what_needs_no_store_is_told_in_the_loop)                                 \
     X(what_a_callback_begins_is_told_as_well)                                  \
     X(two_clients_in_one_loop_exclude_each_other)                              \
     X(a_hundred_waiters_are_served_and_need_no_threads)                        \

@@ -8,7 +8,7 @@ TEST_JOBS ?= 6
 
 cmake = cmake -G Ninja -S . --log-level=NOTICE -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 
-.PHONY: all demo examples test sim interop models torture bench scale analyse coverage picture install setup packages abi check format clean help
+.PHONY: all demo examples test sim interop models torture bench scale analyse coverage picture site install setup packages abi check format clean help
 
 all: ##         build the command and the libraries into build/
 	@command -v cmake ninja >/dev/null || { echo "make: cmake or ninja is missing; 'make setup' installs what the build needs"; exit 1; }
@@ -101,6 +101,14 @@ picture: ##     make the picture of the console anew
 	@test/console/fetch.sh $(BUILD)/test/browser
 	@HF_BUILD=$(abspath $(BUILD)) HF_BROWSER=$(abspath $(BUILD))/test/browser \
 		HF_TEST_DIR=$(abspath $(BUILD))/tmp node test/console/picture.js docs/console.png
+
+# HTML of the manual and of docs/, to be opened or copied anywhere.
+site: ##        the documentation as a site, into build/site
+	@tools/setup.sh site
+	@$(cmake) -B $(BUILD)
+	@ninja -C $(BUILD) --quiet -j$(JOBS) manual
+	@site/build.py $(BUILD)/man $(BUILD)/site
+	@site/check.py $(BUILD)/site
 
 install: all ## install under PREFIX (/usr/local), below DESTDIR
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD)

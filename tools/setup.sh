@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# setup.sh build|test|check - installs what is missing, through apt.
+# setup.sh build|site|test|check - installs what is missing, through apt.
 #
 # Quick when nothing is missing, and silent then.  Servers are installed for
 # their programs only: their services are neither started nor enabled, so that
@@ -30,8 +30,17 @@ scdoc                scdoc         the manual
 LIST
 }
 
-test_needs() {
+site_needs() {
     build_needs
+    cat <<'LIST'
+mandoc                   mandoc        checks the manual, and makes HTML of it
+cmark-gfm                cmark-gfm     makes HTML of docs/
+python3                  python3       builds the site; terminals for tests
+LIST
+}
+
+test_needs() {
+    site_needs
     cat <<'LIST'
 libcmocka-dev            -             unit tests
 libuv1-dev               -             tests of the adapters for event loops
@@ -56,7 +65,6 @@ maven                    mvn           fetches Redisson
 spin                     spin          checks the models
 openssl                  openssl       certificates for the tests of TLS
 curl                     curl          asks the console
-python3                  python3       terminals for the tests of the command
 python3-pytest           -             tests of the Python package
 mypy                     mypy          checks its types
 python3-pip              -             builds and installs its wheel
@@ -79,8 +87,7 @@ mmdebstrap               mmdebstrap    a bare Debian to try them in
 abigail-tools            abidiff       compares the library with older ones
 clang-tidy               clang-tidy    static analysis
 cppcheck                 cppcheck      likewise
-mandoc                   mandoc        checks the manual, and makes HTML of it
-groff-base               groff         likewise
+groff-base               groff         checks the manual
 LIST
 }
 
@@ -159,8 +166,8 @@ install_script='
 '
 
 case ${1-} in
-build | test | check) what=$1 ;;
-*) echo "usage: tools/setup.sh build|test|check" >&2 && exit 2 ;;
+build | site | test | check) what=$1 ;;
+*) echo "usage: tools/setup.sh build|site|test|check" >&2 && exit 2 ;;
 esac
 
 list=$("${what}_needs" | missing)

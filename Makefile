@@ -141,7 +141,7 @@ check: ##       includes, format, shell scripts
 	@tools/setup.sh check
 	tools/check-includes.sh
 	clang-format --dry-run --Werror $(sources)
-	shellcheck .ci/run debian/tests/command debian/tests/library debian/tests/redis \
+	shellcheck .ci/run $(addprefix debian/tests/,command library python redis) \
 		$(shell find tools test bench models proof man -name '*.sh')
 
 format: ##      let clang-format have its way

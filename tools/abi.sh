@@ -46,8 +46,29 @@ exported() { # library
         LC_ALL=C sort
 }
 
+# Results, flags and limits travel as int, so that types do not tell of them:
+# "NAME VALUE" for every enumerator, and every macro that is a number.
+constants() { # header
+    local dir
+    dir=$(mktemp -d)
+    cp "$1" "$dir/holdfast.h"
+    {
+        "${CC:-cc}" -E -P "$dir/holdfast.h" | grep -ow 'HF_[A-Z0-9_]*'
+        "${CC:-cc}" -dM -E "$dir/holdfast.h" |
+            sed -nE 's/^#define (HF_[A-Z0-9_]*) \(?-?[0-9]+\)?$/\1/p'
+    } | LC_ALL=C sort -u >"$dir/names"
+    {
+        printf '#include "holdfast.h"\n#include <stdio.h>\nint main(void) {\n'
+        sed 's/.*/printf("& %lld\\n", (long long)&);/' "$dir/names"
+        echo '}'
+    } >"$dir/constants.c"
+    "${CC:-cc}" "$dir/constants.c" -o "$dir/constants"
+    "$dir/constants"
+    rm -r "$dir"
+}
+
 # A folder with this one header tells abidw which types are public.
-describe() { # library header
+describe() { # library header result
     local dir
     dir=$(mktemp -d)
     mkdir "$dir/include"
@@ -61,7 +82,8 @@ describe() { # library header
     abidw --headers-dir "$dir/include" --drop-private-types \
         --kmi-whitelist "$dir/names" --no-corpus-path --no-comp-dir-path \
         --no-show-locs --no-architecture --no-elf-needed --no-parameter-names \
-        --no-write-default-sizes --type-id-style hash "$1"
+        --no-write-default-sizes --type-id-style hash "$1" >"$3"
+    constants "$2" >"$3.constants"
     rm -r "$dir"
 }
 
@@ -76,11 +98,23 @@ differ() { # old new [option]...
     [ $code != 0 ]
 }
 
+# Constants of the first that the second has not, or otherwise.
+unlike() { # old new
+    LC_ALL=C comm -23 <(LC_ALL=C sort "$1") <(LC_ALL=C sort "$2")
+}
+
 compare() { # old new what
     local report grown
+    report=$(unlike "$1.constants" "$2.constants")
+    if [ -n "$report" ]; then
+        printf 'was %s\n' "${report//$'\n'/$'\n'was }"
+        echo "abi: the constants are not those of $3 any more"
+        return 1
+    fi
     : >"$2.grown"
     awk -v told="$2.grown" -f "$top/tools/abi-grown.awk" "$top/abi/may-grow" \
         "$1" "$2" >"$2.rest"
+    unlike "$2.constants" "$1.constants" | sed 's/^/  [A] /' >>"$2.grown"
     grown=$(cat "$2.grown")
     if report=$(differ "$1" "$2.rest" --no-added-syms); then
         printf '%s\n' "$report"
@@ -89,7 +123,7 @@ compare() { # old new what
     fi
     if report=$(differ "$1" "$2.rest") || [ -n "$grown" ]; then
         printf '%s\n' "$report" | grep '\[A\]' || :
-        printf '%s\n' "$grown"
+        [ -z "$grown" ] || printf '%s\n' "$grown"
         echo "abi: that was added to the interface of $3"
     else
         echo "abi: the interface of $3 is as it was"
@@ -104,7 +138,7 @@ last_release() {
 check() { # build
     local tag old now=$1/abi/now
     compile "$top" "$1/abi/build"
-    describe "$library" "$top/include/holdfast.h" >"$now"
+    describe "$library" "$top/include/holdfast.h" "$now"
     compare "$reference" "$now" "abi/$(basename "$reference")"
 
     if ! tag=$(last_release); then
@@ -112,13 +146,12 @@ check() { # build
         return
     fi
     old=$1/abi/$tag
-    if [ ! -e "$old.abi" ]; then
+    if [ ! -e "$old.abi.constants" ]; then # which is written last
         rm -rf "$old"
         mkdir -p "$old/tree"
         git -C "$top" archive "$tag" | tar -x -C "$old/tree"
         compile "$old/tree" "$old/build"
-        describe "$library" "$old/tree/include/holdfast.h" >"$old.new"
-        mv "$old.new" "$old.abi"
+        describe "$library" "$old/tree/include/holdfast.h" "$old.abi"
         rm -rf "$old"
     fi
     if [ "$(soname "$old.abi")" != "$(soname "$now")" ]; then
@@ -136,8 +169,9 @@ soname() { # description
 update() { # build
     local version name
     compile "$top" "$1/abi/build"
-    describe "$library" "$top/include/holdfast.h" >"$1/abi/now"
+    describe "$library" "$top/include/holdfast.h" "$1/abi/now"
     cp "$1/abi/now" "$reference"
+    cp "$1/abi/now.constants" "$reference.constants"
     version=$(sed -n 's/^#define HF_VERSION *"\(.*\)"/\1/p' "$top/include/holdfast.h")
     {
         sed -n '/^[^ ]/p; /^ (/p; /^ HOLDFAST_/p' "$symbols"
@@ -158,6 +192,9 @@ self_test() { # cc
     cat >"$dir/holdfast.h" <<'HEADER'
 #include <stddef.h>
 typedef struct hf_client hf_client;
+#define HF_VERSION "1.0.0"
+#define HF_NAME_MAX 255
+enum hf_flag { HF_FAIR = 1 };
 enum hf_result { HF_OK, HF_BUSY };
 typedef struct hf_error { int code; char text[240]; } hf_error;
 typedef struct hf_options { size_t size; int lease_ms; } hf_options;
@@ -179,7 +216,7 @@ SOURCE
         "$1" -g -fPIC -shared -Wl,-soname,libholdfast.so.1 \
             "-Wl,--version-script=$top/src/holdfast.map" \
             "$2/library.c" -o "$2/library.so"
-        describe "$2/library.so" "$2/holdfast.h" >"$2/abi"
+        describe "$2/library.so" "$2/holdfast.h" "$2/abi"
     }
     make_library "$1" "$dir"
     expect() { # well|broken what sed-expression
@@ -215,6 +252,10 @@ SOURCE
     expect broken "an option less" 's/int lease_ms;//'
     expect broken "a larger error" 's/char text\[240\];/char text[480];/'
     expect broken "a longer error" 's/char text\[240\];/&int more;/'
+    expect broken "another flag" 's/HF_FAIR = 1/HF_FAIR = 2/'
+    expect broken "a limit less" '/HF_NAME_MAX/d'
+    expect broken "another limit" 's/HF_NAME_MAX 255/HF_NAME_MAX 100/'
+    expect well "another version" 's/"1.0.0"/"1.0.1"/'
     expect broken "another result" 's/HF_OK, HF_BUSY/HF_BUSY, HF_OK/'
     expect broken "another parameter" 's/hf_try\(hf_client \*client/hf_try(int client/'
     expect broken "one parameter more" 's/hf_close\(hf_client \*client/&, int how/'

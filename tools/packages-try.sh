@@ -71,6 +71,9 @@ case $told in
 esac
 own_test command
 
+say "Python"
+own_test python
+
 say "Redis"
 own_test redis
 

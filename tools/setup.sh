@@ -80,8 +80,10 @@ fish                     fish          likewise
 prometheus               promtool      reads what the library counts
 clang                    clang         the fuzzer
 libclang-rt-14-dev       -             the fuzzer's run-time
-debhelper                dh            Debian's packages
+build-essential          -             Debian's packages want it
+debhelper                dh            makes them
 dpkg-dev                 -             likewise
+dh-python                dh_python3    likewise
 lintian                  lintian       looks at them
 mmdebstrap               mmdebstrap    a bare Debian to try them in
 abigail-tools            abidiff       compares the library with older ones

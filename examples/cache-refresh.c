@@ -13,8 +13,6 @@
 #include "stage.h"
 
 #include <holdfast.h>
-#include <pthread.h>
-#include <stdatomic.h>
 
 enum {
     PROCESSES = 4,
@@ -143,12 +141,7 @@ static int serve(void *arg) {
 
 static cache *new_cache(void) {
     cache *c = stage_share(sizeof *c);
-    pthread_barrierattr_t shared;
-    pthread_barrierattr_init(&shared);
-    pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
-    stage_need(pthread_barrier_init(&c->together, &shared, READERS) == 0,
-               "pthread_barrier_init");
-    pthread_barrierattr_destroy(&shared);
+    stage_barrier(&c->together, READERS);
     return c;
 }
 

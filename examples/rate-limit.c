@@ -14,7 +14,6 @@
 #include "stage.h"
 
 #include <holdfast.h>
-#include <stdatomic.h>
 
 enum {
     WORKERS = 8,
@@ -41,16 +40,9 @@ typedef struct worker {
 
 /* ---- the service ------------------------------------------------------- */
 
-static void raise_highest(service *s, int active) {
-    int seen = atomic_load(&s->highest);
-    while (active > seen &&
-           !atomic_compare_exchange_weak(&s->highest, &seen, active))
-        ;
-}
-
 static void call(const worker *w) {
     service *s = w->service;
-    raise_highest(s, atomic_fetch_add(&s->active, 1) + 1);
+    stage_raise(&s->highest, atomic_fetch_add(&s->active, 1) + 1);
     if (atomic_fetch_add(&s->calls, 1) < LIMIT && w->hanging >= 0) {
         stage_tell(w->hanging, &w->number, sizeof w->number);
         for (;;)

@@ -7,8 +7,8 @@ set -eu
 build=$(cd "$1" && pwd)
 PATH=$build:$PATH
 failed=
-for name in flash-sale cron-on-three-hosts leader-election rate-limit \
-    cache-refresh exactly-once \
+for name in flash-sale bank-transfer price-list rate-limit cache-refresh \
+    map-reduce cron-on-three-hosts leader-election exactly-once \
     loops/epoll loops/uv loops/event loops/glib; do
     printf '== %s\n' "$name"
     if [ ! -x "$build/examples/$name" ]; then

@@ -13,7 +13,9 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -95,6 +97,24 @@ static inline void *stage_share(size_t size) {
                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     stage_need(p != MAP_FAILED, "mmap");
     return p;
+}
+
+/* A barrier in such memory, for n threads of any of these processes. */
+static inline void stage_barrier(pthread_barrier_t *b, unsigned n) {
+    pthread_barrierattr_t shared;
+    stage_need(pthread_barrierattr_init(&shared) == 0 &&
+                   pthread_barrierattr_setpshared(
+                       &shared, PTHREAD_PROCESS_SHARED) == 0 &&
+                   pthread_barrier_init(b, &shared, n) == 0,
+               "pthread_barrier_init");
+    pthread_barrierattr_destroy(&shared);
+}
+
+/* *highest becomes n, unless it is higher. */
+static inline void stage_raise(atomic_int *highest, int n) {
+    int seen = atomic_load(highest);
+    while (n > seen && !atomic_compare_exchange_weak(highest, &seen, n))
+        ;
 }
 
 /* ---- processes --------------------------------------------------------- */

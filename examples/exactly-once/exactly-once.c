@@ -20,7 +20,6 @@
 
 #include <holdfast.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 
 #include "database.h"
 

@@ -13,15 +13,12 @@
 #include "options.h"
 #include "uncancelled.h"
 
-/* A ticket that is over before it has begun is told like any other; the runner
- * need not wait for it. */
+/* A ticket that is over before it has begun is told like any other. */
 static int begun(hf_ticket *ticket, int rc) {
-    if (rc == HF_GOES_ON) {
+    if (rc == HF_GOES_ON)
         hf__ticket_start(ticket);
-    } else {
-        hf__runner_settle(ticket->task.runner);
-        hf__ticket_over(ticket, rc);
-    }
+    else
+        hf__ticket_skip(ticket, rc);
     return HF_OK;
 }
 

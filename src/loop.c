@@ -111,13 +111,33 @@ static void drop_ticket(hf_item *item) {
     free(ticket_of(item));
 }
 
+static void be_over(hf_ticket *ticket, int rc) {
+    hf_loop *loop = ticket->loop;
+    bool dropped;
+
+    ticket->rc = rc;
+    if (rc >= 0)
+        ticket->err = (hf_error){.code = rc};
+    pthread_mutex_lock(&loop->mu);
+    dropped = ticket->dropped;
+    if (dropped) {
+        leave_object(ticket);
+        pthread_cond_broadcast(&loop->quiet);
+    } else {
+        append(loop, &ticket->item);
+    }
+    pthread_mutex_unlock(&loop->mu);
+    if (dropped)
+        bury(ticket);
+}
+
 static bool step_ticket(hf_task *task) {
     hf_ticket *ticket = (hf_ticket *)((char *)task - offsetof(hf_ticket, task));
     int rc = ticket->run(ticket);
 
     if (rc == HF_SLEEPS)
         return true;
-    hf__ticket_over(ticket, rc);
+    be_over(ticket, rc);
     return false;
 }
 
@@ -170,24 +190,11 @@ void hf__ticket_start(hf_ticket *ticket) {
     hf__runner_start(&ticket->task);
 }
 
-void hf__ticket_over(hf_ticket *ticket, int rc) {
-    hf_loop *loop = ticket->loop;
-    bool dropped;
+void hf__ticket_skip(hf_ticket *ticket, int rc) {
+    hf_runner *runner = ticket->task.runner;
 
-    ticket->rc = rc;
-    if (rc >= 0)
-        ticket->err = (hf_error){.code = rc};
-    pthread_mutex_lock(&loop->mu);
-    dropped = ticket->dropped;
-    if (dropped) {
-        leave_object(ticket);
-        pthread_cond_broadcast(&loop->quiet);
-    } else {
-        append(loop, &ticket->item);
-    }
-    pthread_mutex_unlock(&loop->mu);
-    if (dropped)
-        bury(ticket);
+    be_over(ticket, rc);
+    hf__runner_settle(runner);
 }
 
 bool hf__tickets_drop(hf_loop *loop, hf_tickets *tickets) {

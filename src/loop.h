@@ -77,9 +77,9 @@ hf_ticket *hf__ticket_new(size_t size, hf_loop *loop, hf_tickets *of,
                           int (*run)(hf_ticket *), hf_done_fn *fn, void *arg,
                           hf_error *err);
 
-/* It begins; or it is over already, with that result. */
+/* It begins; or it is over before it has, with that result. */
 void hf__ticket_start(hf_ticket *ticket);
-void hf__ticket_over(hf_ticket *ticket, int rc);
+void hf__ticket_skip(hf_ticket *ticket, int rc);
 
 /* The object is about to be freed.  Forgets its tickets that are over, and says
  * whether others are under way: then its waits are to be cancelled, and all of

@@ -192,6 +192,22 @@ hf_client *hf_contract_open_troubled(hf_backend **trouble);
     X(members_that_make_no_sense_are_refused_in_words)                         \
     X(freeing_a_multi_lock_releases_and_returns_its_members)                   \
     X(a_forked_child_does_not_own_several_either)                              \
+    /* async.c */                                                              \
+    X(what_is_begun_is_told_in_process_and_nowhere_else)                       \
+    X(what_is_begun_answers_as_the_waiting_form_does)                          \
+    X(a_wait_that_was_begun_ends_with_the_release)                             \
+    X(a_wait_that_was_begun_can_be_cancelled)                                  \
+    X(who_is_freed_while_it_waits_is_not_told)                                 \
+    X(a_grant_that_nobody_heard_of_goes_back)                                  \
+    X(a_callback_may_free_the_lock_and_close_the_client)                       \
+    X(many_in_one_thread_enter_one_by_one)                                     \
+    X(threads_and_a_loop_wait_in_one_line)                                     \
+    X(leases_are_set_anew_without_waiting)                                     \
+    X(several_locks_are_taken_without_waiting)                                 \
+    X(a_job_is_begun_and_ended_without_waiting)                                \
+    X(in_a_loop_loss_is_told_there_and_the_lock_may_be_freed)                  \
+    X(what_cannot_be_begun_is_refused_in_words)                                \
+    X(anything_may_be_called_on_a_thread_of_the_librarys)                      \
     /* presence.c */                                                           \
     X(who_waits_is_listed_with_its_host_and_pid)                               \
     X(every_thread_that_waits_is_listed_once)                                  \
@@ -334,6 +350,9 @@ hf_client *hf_contract_open_troubled(hf_backend **trouble);
 
 /* What only some kinds do. */
 #define HF_CONTRACT_TESTS_OF_OTHERS(X)                                         \
+    /* async.c */                                                              \
+    X(permits_are_taken_and_given_without_waiting)                             \
+    X(a_latch_is_awaited_without_waiting)                                      \
     /* rw.c */                                                                 \
     X(readers_hold_together_and_a_writer_alone)                                \
     X(a_writer_enters_when_the_last_reader_has_left)                           \

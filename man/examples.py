@@ -20,6 +20,7 @@ Each runs in a folder of its own, with an embedded store of its own, and each
 program "./x" that it names is there and does nothing.  Programs come from PATH.
 """
 import concurrent.futures
+import itertools
 import os
 import random
 import re
@@ -97,7 +98,7 @@ class Servers:
 
     def __init__(self, folder):
         self.folder, self.redis, self.lenders, self.uris = folder, None, [], {}
-        self.mutex = threading.Lock()
+        self.mutex, self.numbers = threading.Lock(), itertools.count()
 
     def uri(self, sort):
         with self.mutex:
@@ -106,6 +107,11 @@ class Servers:
                 self.uris[sort] = start(sort)
             return self.uris[sort]
 
+    def number(self):
+        """Of the database of one example in Redis: none sees another."""
+        with self.mutex:
+            return next(self.numbers)
+
     def start_redis(self, _):
         if shutil.which("redis-server") is None:
             return None
@@ -113,7 +119,8 @@ class Servers:
             port = random.randint(12000, 32000)
             server = subprocess.Popen(
                 ["redis-server", "--port", str(port), "--bind", "127.0.0.1",
-                 "--save", "", "--appendonly", "no", "--dir", self.folder],
+                 "--save", "", "--appendonly", "no", "--databases", "1000",
+                 "--dir", self.folder],
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             for line in server.stdout:
                 if "Ready to accept" in line:
@@ -151,21 +158,23 @@ def join_query(base, query):
     return base + ("&" if "?" in base else "?") + query
 
 
-def with_server(text, sort, uri, unique):
+def with_server(text, sort, uri, unique, number):
     """Addresses of the page become those of the server that is there."""
     schemes = {"redis": "redis", "zookeeper": "zk", "etcd": "etcd",
                "postgres": "postgresql", "mariadb": "mariadb"}
 
     def address(match):
-        path, query = match.group(1) or "", match.group(2) or ""
+        quote, path, query = (g or "" for g in match.groups())
         if sort in ("zookeeper", "etcd"):
-            return join_query(uri + path.rstrip("/") + "-" + unique, query)
-        if sort == "redis":
-            return join_query(uri + path, query)
-        part = "hf_prefix=%s%%2F" % unique
-        return "'" + join_query(join_query(uri, query), part) + "'"
+            to = join_query(uri + path.rstrip("/") + "-" + unique, query)
+        elif sort == "redis":
+            to = join_query("%s/%d" % (uri, number), query)
+        else:
+            to = join_query(join_query(uri, query), "hf_prefix=%s%%2F" % unique)
+        return quote + to if quote else "'%s'" % to
 
-    return re.sub(schemes[sort] + r"://[\w.@,:-]+(/[\w./-]*)?(?:\?([\w=&%:.-]*))?",
+    return re.sub("(['\"]?)" + schemes[sort] +
+                  r"://[\w.@,:-]+(/[\w./-]*)?(?:\?([\w=&%:.-]*))?",
                   address, text)
 
 
@@ -265,7 +274,7 @@ def run(block, folder, servers, unique):
         uri = servers.uri(sort)
         if uri is None:
             return "skipped", "%s is not installed" % sort
-        text = with_server(text, sort, uri, unique)
+        text = with_server(text, sort, uri, unique, servers.number())
     env = prepare(folder, text)
     if re.search(r"^\$ ", text, re.M):
         return run_transcript(block, text, folder, env)
@@ -296,6 +305,7 @@ def examples(paths):
 def main(paths):
     base = os.environ.setdefault("HF_TEST_DIR", tempfile.gettempdir())
     top = tempfile.mkdtemp(prefix="examples-", dir=base)
+    os.chmod(top, 0o711)  # databases do not run as root
     servers = Servers(top)
     counts = dict.fromkeys(("passed", "failed", "not run", "skipped"), 0)
     def one(example):

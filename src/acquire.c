@@ -173,6 +173,19 @@ static int look_up(hf_quest *q, hf_error *err) {
     return rc;
 }
 
+/* A thread of its own may ask once more; few threads that serve thousands would
+ * be busy for minutes with a store that says nothing. */
+static bool is_hopeless(const hf_quest *q) {
+    return q->me.task && atomic_load(&q->client->silent);
+}
+
+/* It is our turn: does it come too late?  HF_OK: no. */
+static int turn_is_late(const hf_quest *q) {
+    return q->me.cancelled                            ? HF_ECANCELLED :
+           is_hopeless(q) && hf__now() >= q->terms.by ? HF_ETIMEOUT :
+                                                        HF_OK;
+}
+
 /* In the queue.  HF_OK: we were given it. */
 static int queue(hf_quest *q, hf_error *err) {
     int rc;
@@ -181,6 +194,8 @@ static int queue(hf_quest *q, hf_error *err) {
         return HF_OK;
     q->me.takes = q->lingers = false;
     rc = look_up(q, err);
+    if (rc == HF_OK)
+        rc = turn_is_late(q);
     pthread_mutex_unlock(&q->spot->mu);
     if (rc != HF_OK)
         return rc;
@@ -452,12 +467,6 @@ static void install(hf_quest *q) {
 static void forget(hf_quest *q) {
     hf__keeper_settle(q->client->keeper);
     hf__hold_put(&q->client->spots, q->hold);
-}
-
-/* A thread of its own may try it once; few threads that serve thousands would
- * be busy for minutes with a store that says nothing. */
-static bool is_hopeless(const hf_quest *q) {
-    return q->me.task && atomic_load(&q->client->silent);
 }
 
 /* Out of the store's line, if we may stand in it.  The keeper sees to it when

@@ -79,6 +79,9 @@ own_test redis
 
 say "programs that use the library"
 own_test library
+while read -r file; do
+    [ -s "/usr/$file" ] || fail "no package has /usr/$file"
+done <files
 
 say "purged"
 apt-get purge -qq -y '.*holdfast.*' >/tmp/apt.log 2>&1 || fail "$(cat /tmp/apt.log)"

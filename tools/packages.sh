@@ -98,6 +98,12 @@ try() {
     cp -r "$top/test/install" "$out/archive/test/"
     cp "$top/tools/packages-try.sh" "$out/archive/"
 
+    # Whatever is added to these folders must get into a package.
+    (cd "$top" && find include -name '*.h' -o -name '*.hpp' &&
+        find man -name '*.[1-8].scd' |
+        sed 's|man/\(.*\.\([1-8]\)\)\.scd|share/man/man\2/\1.gz|') \
+        >"$out/archive/files"
+
     # Until its last step nothing of ours is in it: a mirror out of reach, or a
     # machine that lets nobody make another root, says nothing of our packages.
     # shellcheck disable=SC2016

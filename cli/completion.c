@@ -80,6 +80,7 @@ static const struct {
     const char *values[6]; /* that it may have, NULL at the end */
 } choices[] = {
     {"color", {"auto", "always", "never"}},
+    {"log", {"none", "error", "warn", "info", "debug"}},
     {"on-lost", {"term", "kill", "ignore", "USR1"}},
     {"replicas", {"majority", "all"}},
     {"state", {"free", "held", "closed", "lost", "waits"}},

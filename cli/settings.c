@@ -22,6 +22,7 @@
 
 #include "config.h"
 #include "duration.h"
+#include "log.h"
 #include "spell.h"
 #include "status.h"
 #include "text.h"
@@ -38,6 +39,7 @@ static const struct {
     [SET_WHY] = {"why", "HOLDFAST_WHY", "--why", ""},
     [SET_ESCALATE] = {"escalate-to", "HOLDFAST_ESCALATE_TO", "--escalate-to",
                       ""},
+    [SET_LOG] = {"log", "HOLDFAST_LOG", "--log", "none"},
 };
 
 #define AT(field) offsetof(settings, field)
@@ -50,6 +52,8 @@ const option_row settings_options[] = {
      "settings that win over those of the user's and the host's file"},
     {0, "color", "WHEN", OPTION_TEXT, AT(flags[SET_COLOR]),
      "auto, always or never"},
+    {0, "log", "LEVEL", OPTION_TEXT, AT(flags[SET_LOG]),
+     "the library's log on stderr: error, warn, info or debug"},
     {0, "verbose", NULL, OPTION_FLAG, AT(verbose),
      "say on stderr what happens"},
     {0, NULL, NULL, OPTION_FLAG, 0, NULL},
@@ -352,6 +356,16 @@ static int check_color(const settings *s) {
     return strncmp(color->source, "--", 2) == 0 ? EXIT_USAGE : EXIT_CONFIG;
 }
 
+static int check_log(const settings *s) {
+    const setting *log = &s->won[SET_LOG];
+    hf_log_level level;
+    if (log_level_read(log->value, &level))
+        return 0;
+    complain("%s: '%s' is not none, error, warn, info or debug", log->source,
+             log->value);
+    return strncmp(log->source, "--", 2) == 0 ? EXIT_USAGE : EXIT_CONFIG;
+}
+
 int settings_resolve(settings *s) {
     static int (*const steps[])(settings *) = {
         read_flags,   read_store_file, read_environment,
@@ -363,7 +377,9 @@ int settings_resolve(settings *s) {
             status = steps[i](s);
     if (status == 0)
         status = check_secret(s);
-    return status == 0 ? check_color(s) : status;
+    if (status == 0)
+        status = check_color(s);
+    return status == 0 ? check_log(s) : status;
 }
 
 int settings_lease(const settings *s, int *ret) {
@@ -392,6 +408,9 @@ const char *settings_handed_down(const settings *s, const hf_client *client) {
 static void introduce(hf_options *wanted, const settings *s) {
     if (!wanted->why)
         wanted->why = s->won[SET_WHY].value;
+    if (log_level_read(s->won[SET_LOG].value, &wanted->log_level) &&
+        wanted->log_level != HF_LOG_NONE)
+        wanted->on_log = log_write;
     wanted->host = getenv("HOLDFAST_HOST");
     wanted->inside = getenv("HOLDFAST_OWNER"); /* whoever started us waits */
 }

@@ -14,6 +14,7 @@ typedef enum setting_key {
     SET_COLOR,
     SET_WHY,
     SET_ESCALATE,
+    SET_LOG,
     SETTINGS
 } setting_key;
 

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "backend/table.h"
 #include "err.h"
 #include "identity.h"
+#include "log.h"
 #include "options.h"
 #include "presence.h"
 #include "uncancelled.h"
@@ -50,11 +52,26 @@ static void on_weaker(void *core, const char *name, int code) {
         core, &(hf_event){.kind = HF_EVENT_WEAKER, .name = name, .code = code});
 }
 
+/* Every entry says first which store it is about. */
+static void on_log(void *core, const hf_log_entry *entry) {
+    hf_client *client = core;
+    hf_label fields[HF_LOG_FIELDS + 1] = {
+        {"store", atomic_load(&client->shown)}};
+    size_t n = 1;
+
+    for (size_t i = 0; i < entry->n_fields && n <= HF_LOG_FIELDS; i++)
+        if (entry->fields[i].value && entry->fields[i].value[0])
+            fields[n++] = entry->fields[i];
+    client->on_log(client->log_arg,
+                   &(hf_log_entry){entry->level, entry->text, fields, n});
+}
+
 void hf__client_tell(hf_client *client, const hf_event *event) {
     hf_event told = *event;
 
     told.name += strlen(client->prefix);
     told.store = told.store ? told.store : "";
+    hf__log_event(&client->host, &told);
     if (!client->on_event)
         return;
     if (client->by_loop)
@@ -141,6 +158,25 @@ static void work_for(hf_client *client, const char *owner) {
         memcpy(client->inside, owner, n);
 }
 
+/* The address is there before the first entry, and until the last. */
+static int keep_log(hf_client *client, const hf_uri *uri, const hf_options *o,
+                    hf_error *err) {
+    size_t size = hf_uri_redact(uri->text, NULL, 0) + 1;
+
+    if (!o->on_log)
+        return HF_OK;
+    client->address = hf__malloc(size);
+    if (!client->address)
+        return hf__fail_plain(err, HF_ENO_MEMORY);
+    hf_uri_redact(uri->text, client->address, size);
+    atomic_store(&client->shown, client->address);
+    client->on_log = o->on_log;
+    client->log_arg = o->log_arg;
+    client->host.log = on_log;
+    client->host.log_level = o->log_level ? o->log_level : HF_LOG_INFO;
+    return HF_OK;
+}
+
 static int configure(hf_client *client, const hf_uri *uri, hf_options o,
                      hf_error *err) {
     const char *prefix = hf_uri_get(uri, "hf_prefix");
@@ -149,6 +185,7 @@ static int configure(hf_client *client, const hf_uri *uri, hf_options o,
     if ((rc = from_uri(&o.lease_ms, uri, "hf_ttl", err)) ||
         (rc = from_uri(&o.timeout_ms, uri, "hf_timeout", err)) ||
         (rc = check_settings(&o, err)) ||
+        (rc = keep_log(client, uri, &o, err)) ||
         (rc = hf__tallies_init(&client->tallies, o.stats_names, err)))
         return rc;
     client->lease_ms = or_default(o.lease_ms, LEASE_MS);
@@ -194,8 +231,8 @@ typedef struct opening {
 } opening;
 
 static int find_store(const hf_backend_ops **ret, const hf_uri *uri,
-                      hf_error *err) {
-    int rc = hf__table_find(ret, uri->scheme, err);
+                      const hf_host *host, hf_error *err) {
+    int rc = hf__table_find(ret, uri->scheme, host, err);
 
     return rc < 0 ? rc : hf__uri_check_params(uri, (*ret)->params, err);
 }
@@ -203,7 +240,7 @@ static int find_store(const hf_backend_ops **ret, const hf_uri *uri,
 static int open_one(hf_client *client, const hf_uri *uri, hf_time by,
                     hf_error *err) {
     const hf_backend_ops *ops;
-    int rc = find_store(&ops, uri, err);
+    int rc = find_store(&ops, uri, &client->host, err);
 
     if (rc < 0)
         return rc;
@@ -222,7 +259,7 @@ int hf_uri_check(const char *text, hf_error *err) {
     rc = hf_uri_parse(&uri, text, err);
     if (rc < 0)
         return rc;
-    rc = find_store(&ops, uri, err);
+    rc = find_store(&ops, uri, NULL, err);
     hf_uri_free(uri);
     return rc;
 }
@@ -243,7 +280,6 @@ static int open_two(hf_client *client, const hf_uri *uri, const opening *how,
 
 static int open_backend(hf_client *client, const hf_uri *uri,
                         const opening *how, hf_error *err) {
-    const char *trace = getenv("HOLDFAST_TRACE");
     hf_time by = hf__after_ms(client->host.timeout_ms);
     int rc = how->second ? open_two(client, uri, how, by, err) :
                            open_one(client, uri, by, err);
@@ -252,8 +288,8 @@ static int open_backend(hf_client *client, const hf_uri *uri,
         return rc;
     if (how->wrap)
         client->be = how->wrap(how->arg, client->be);
-    if (client->be && trace && strcmp(trace, "1") == 0)
-        client->be = hf__trace_wrap(NULL, client->be);
+    if (client->be && !client->pair) /* the two of a pair are logged apart */
+        client->be = hf__logged_wrap(client->be);
     if (client->be && !client->be->ops->clients)
         client->hidden = true; /* nobody could read it */
     return client->be ? HF_OK : hf__fail_plain(err, HF_ENO_MEMORY);
@@ -270,6 +306,7 @@ static void destroy(hf_client *client) {
     hf__lookout_free(&client->lookout);
     hf__loop_close(client->loop);
     free(client->prefix);
+    hf__free(client->address);
     free(client);
 }
 
@@ -296,8 +333,14 @@ static int open_client(hf_client **ret, const char *address,
     }
     client->generation = hf__generation();
     if ((rc = configure(client, uri, o, err)) ||
-        (rc = open_backend(client, uri, how, err)))
+        (rc = open_backend(client, uri, how, err))) {
+        hf__log(&client->host, hf__log_level_of(rc), "the store was not opened",
+                {"code", hf_error_name(rc)}, {"why", err->text});
         goto out;
+    }
+    atomic_store(&client->shown, hf_store(client));
+    hf__log(&client->host, HF_LOG_INFO, "the store is open",
+            {"client", client->host.identity.client});
     *ret = client;
 out:
     hf_uri_free(uri);
@@ -361,9 +404,12 @@ void hf_close(hf_client *client) {
 
     if (!client)
         return;
-    if (hf__check_process(client, NULL) == HF_OK)
+    if (hf__check_process(client, NULL) == HF_OK) {
+        hf__log(&client->host, HF_LOG_INFO, "the store is being closed",
+                {"client", client->host.identity.client});
+        atomic_store(&client->shown, client->address);
         destroy(client);
-    else /* the threads are the parent's, and so is every mutex they held */
+    } else /* the threads are the parent's, and so is every mutex they held */
         client->be->ops->close(client->be, true);
 }
 

@@ -26,9 +26,14 @@ struct hf_client {
     hf_lookout lookout;
     hf_event_fn *on_event;
     void *event_arg;
-    unsigned generation;      /* see hf__generation */
-    atomic_ullong last_owner; /* numbers of grants */
-    atomic_bool silent;       /* the last question was not answered */
+    hf_log_fn *on_log;
+    void *log_arg;
+    char *address; /* as it was given, without secrets; NULL: no log is kept */
+    _Atomic(const char *) shown; /* that, or the store's own word while it is
+                                    open: in every entry of the log */
+    unsigned generation;         /* see hf__generation */
+    atomic_ullong last_owner;    /* numbers of grants */
+    atomic_bool silent;          /* the last question was not answered */
     hf_loop *loop;
     hf_tickets tickets; /* that belong to no object */
     bool by_loop;       /* states and events are told in hf_process */

@@ -159,6 +159,12 @@ typedef struct hf_host {
      * without it; `code` says what.  Callable as woken is. */
     void (*weaker)(void *core, const char *name, int code);
 
+    /* Writes an entry down, for hf_options.on_log; only what is at most as
+     * detailed as log_level, HF_LOG_NONE where nobody listens.  Callable as
+     * woken is.  In src/, call hf__log (src/log.h). */
+    void (*log)(void *core, const hf_log_entry *entry);
+    hf_log_level log_level;
+
     void *core;
 } hf_host;
 
@@ -271,7 +277,7 @@ struct hf_backend {
 
 /* What a module (a shared object holdfast-NAME.so) exports. */
 #define HF_MODULE_SYMBOL "hf_module_ops"
-#define HF_MODULE_ABI    5
+#define HF_MODULE_ABI    6
 typedef struct hf_module {
     int abi; /* HF_MODULE_ABI */
     const hf_backend_ops *ops;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "../err.h"
+#include "../log.h"
 
 extern const hf_backend_ops hf__memory_ops;
 #ifdef HF_WITH_SQLITE
@@ -103,15 +104,17 @@ static int module_path(char *buf, size_t size, const char *module) {
     return 0;
 }
 
-static int load(const hf_backend_ops **ret, const store *s, hf_error *err) {
+static int load(const hf_backend_ops **ret, const store *s, const hf_host *host,
+                hf_error *err) {
     char path[4096];
-    void *object;
+    void *object, *before;
     const hf_module *found;
 
     if (module_path(path, sizeof path, s->module) < 0)
         return hf__fail(err, HF_ESYSTEM,
                         "cannot tell where libholdfast was loaded from");
-    object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    before = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    object = before ? before : dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!object)
         return hf__fail(err, HF_ENO_STORE,
                         "the store '%s' is not part of this installation: "
@@ -121,12 +124,14 @@ static int load(const hf_backend_ops **ret, const store *s, hf_error *err) {
     if (!found || found->abi != HF_MODULE_ABI)
         return hf__fail(err, HF_ENO_STORE,
                         "%s belongs to another version of holdfast", path);
+    if (host && !before)
+        hf__log(host, HF_LOG_INFO, "a module was loaded", {"module", path});
     *ret = found->ops;
     return HF_OK;
 }
 
 int hf__table_find(const hf_backend_ops **ret, const char *scheme,
-                   hf_error *err) {
+                   const hf_host *host, hf_error *err) {
     for (int i = 0; i < N_STORES; i++) {
         if (strcmp(stores[i].scheme, scheme) != 0)
             continue;
@@ -135,7 +140,7 @@ int hf__table_find(const hf_backend_ops **ret, const char *scheme,
             return HF_OK;
         }
         if (stores[i].module)
-            return load(ret, &stores[i], err);
+            return load(ret, &stores[i], host, err);
         return hf__fail(err, HF_ENO_STORE,
                         "the store '%s' is not in this build: install %s",
                         scheme, stores[i].package);

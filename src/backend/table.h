@@ -7,13 +7,14 @@
 #include "../../include/holdfast/backend.h"
 
 /* The store for a canonical scheme; where it lives in a module, that is loaded
- * and stays.  HF_ENO_STORE says what to install. */
+ * and stays.  HF_ENO_STORE says what to install.  `host` hears of a module that
+ * is loaded; NULL: nobody does. */
 int hf__table_find(const hf_backend_ops **ret, const char *scheme,
-                   hf_error *err);
+                   const hf_host *host, hf_error *err);
 
-/* Wraps a backend: prints every verb on stderr, its outcome and how long it
- * took.  NULL: no memory, and `inner` is closed. */
-hf_backend *hf__trace_wrap(void *arg, hf_backend *inner);
+/* Wraps a backend whose host keeps a log, and writes there what it is asked;
+ * any other is returned as it is.  NULL: no memory, and `inner` is closed. */
+hf_backend *hf__logged_wrap(hf_backend *inner);
 
 /* A name is on its way to a store (HF_OK: back, else why), or a hold has
  * arrived there with it. */

@@ -120,9 +120,31 @@ won() {
     unset HOLDFAST_STORE
     run -0 "$HOLDFAST" ls --config "$example"
     sed 's/^#\([a-z_-]* =\)/\1/; s/locks.example:6379/127.0.0.1:1/' "$example" >all
-    for key in store lease why color escalate-to; do
+    for key in store lease why color log escalate-to; do
         contains "$(won "$key" --config all)" " from all:"
     done
     contains "$(won store --config all)" "hf_timeout=2s"
     [ "$(grep -c '^[a-z]' all)" -eq "$(grep -c '^#[a-z]' "$example")" ]
+}
+
+@test "the log goes to stderr, a line for each entry" {
+    run -0 --separate-stderr "$HOLDFAST" run job -- echo done
+    [ "$output" = done ]
+    [ -z "$stderr" ]
+    run -0 --separate-stderr "$HOLDFAST" run --log debug job -- echo done
+    [ "$output" = done ]
+    contains "${stderr_lines[0]}" 'level=info msg="the store is open" store=sqlite:'
+    contains "${stderr_lines[1]}" ' verb=attempt name=job '
+    # shellcheck disable=SC2154
+    for line in "${stderr_lines[@]}"; do
+        [[ $line =~ ^time=[0-9T:.-]+Z\ level=(info|debug)\ msg=\"[a-z\ ]+\"\ store= ]]
+    done
+    HOLDFAST_LOG=warn run -69 "$HOLDFAST" run --store redis://:s3cret@127.0.0.1:1 job -- true
+    contains "$output" 'level=warn msg="a server cannot be reached"'
+    lacks "$output" level=info
+    lacks "$output" s3cret
+    run -64 "$HOLDFAST" run --log loud job -- true
+    contains "$output" "--log: 'loud' is not none, error, warn, info or debug"
+    HOLDFAST_LOG=loud run -78 "$HOLDFAST" ls
+    contains "$output" HOLDFAST_LOG
 }

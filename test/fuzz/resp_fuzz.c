@@ -185,9 +185,11 @@ static int open_once(void *arg, hf_conn **ret, hf_time by, hf_error *err) {
 static void converse(const uint8_t *data, size_t size, size_t at_a_time) {
     bool opened = false;
     atomic_uint callers = 1;
+    const hf_host nobody = {0};
     hf_link_needs needs = {.open = open_once,
                            .open_arg = &opened,
                            .settled = settle,
+                           .host = &nobody,
                            .where = "redis://fuzzed",
                            .backoff_ms = 100,
                            .wait_ms = 100,

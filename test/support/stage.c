@@ -55,8 +55,31 @@ static bool gives_up_soon(const hf_options *options) {
            options->timeout_ms < 3000;
 }
 
+/* stderr, and so not mixed with what the test prints. */
+static void print_entry(void *arg, const hf_log_entry *e) {
+    (void)arg;
+    flockfile(stderr);
+    fprintf(stderr, "log: %s", e->text);
+    for (size_t i = 0; i < e->n_fields; i++)
+        fprintf(stderr, " %s=%s", e->fields[i].name, e->fields[i].value);
+    fputc('\n', stderr);
+    funlockfile(stderr);
+}
+
+/* With HF_TEST_LOG=1 one sees what happens. */
+static const hf_options *watched(const hf_options *options, hf_options *room) {
+    if (getenv("HF_TEST_LOG") == NULL || (options && options->on_log))
+        return options;
+    *room = options ? *options : (hf_options)HF_OPTIONS_INIT;
+    room->on_log = print_entry;
+    room->log_level = HF_LOG_DEBUG;
+    return room;
+}
+
 hf_client *hf_test_open(const char *uri, const hf_options *options) {
     hf_client *client;
+    hf_options room;
+    options = watched(options, &room);
     int64_t by = hf_test_now_ms() + 3 * HF_TEST_LONG;
     int rc = hf_open(&client, uri, options, ERR);
     while ((rc == HF_EDOWN || rc == HF_EDOUBT) && gives_up_soon(options) &&

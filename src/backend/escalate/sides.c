@@ -2,19 +2,18 @@
  *
  * sides.c - the two stores: opening them, and what they call. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../alloc.h"
 #include "../../err.h"
+#include "../../log.h"
 #include "../../uri.h"
 #include "escalate.h"
 
 enum { OPEN_AGAIN_MS = 200 };
 
-/* Each of the two is traced: what is asked of both together says little. */
+/* Each of the two is logged: what is asked of both together says little. */
 static int open_side(hf_side *side, hf_time by, hf_error *err) {
-    const char *trace = getenv("HOLDFAST_TRACE");
     hf_backend *be = NULL;
     int rc = HF_EDOWN;
 
@@ -22,8 +21,7 @@ static int open_side(hf_side *side, hf_time by, hf_error *err) {
         return hf__fail(err, rc, "%s could not be opened", side->shown);
     rc = side->ops->open(&be, side->uri, &side->host, by, err);
     side->open_at = hf__now() + OPEN_AGAIN_MS * HF_MS;
-    if (rc == HF_OK && trace && strcmp(trace, "1") == 0 &&
-        !(be = hf__trace_wrap(NULL, be)))
+    if (rc == HF_OK && !(be = hf__logged_wrap(be)))
         rc = hf__fail_plain(err, HF_ENO_MEMORY);
     if (rc == HF_OK)
         atomic_store(&side->be, be);
@@ -109,6 +107,20 @@ static void on_weaker(void *core, const char *name, int code) {
                  code);
 }
 
+/* With the one of the two that it is about. */
+static void on_log(void *core, const hf_log_entry *entry) {
+    const hf_side *side = core;
+    const hf_host *host = side->whole->base.host;
+    hf_label fields[HF_LOG_FIELDS];
+    size_t n = 0;
+
+    fields[n++] = (hf_label){"side", side->shown};
+    for (size_t i = 0; i < entry->n_fields && n < HF_LOG_FIELDS; i++)
+        fields[n++] = entry->fields[i];
+    host->log(host->core,
+              &(hf_log_entry){entry->level, entry->text, fields, n});
+}
+
 int hf__side_init(hf_side *side, hf_escalate *w, const hf_uri *uri,
                   hf_error *err) {
     const char *prefix;
@@ -117,7 +129,7 @@ int hf__side_init(hf_side *side, hf_escalate *w, const hf_uri *uri,
 
     side->whole = w;
     pthread_mutex_init(&side->mu, NULL);
-    if ((rc = hf__table_find(&side->ops, uri->scheme, err)) ||
+    if ((rc = hf__table_find(&side->ops, uri->scheme, w->base.host, err)) ||
         (rc = hf__uri_check_params(uri, side->ops->params, err)) ||
         (rc = hf_uri_parse(&side->uri, uri->text, err)))
         return rc;
@@ -134,6 +146,7 @@ int hf__side_init(hf_side *side, hf_escalate *w, const hf_uri *uri,
     side->host.shaken = on_shaken;
     side->host.unreleased = on_unreleased;
     side->host.weaker = on_weaker;
+    side->host.log = on_log;
     side->host.core = side;
     return HF_OK;
 }

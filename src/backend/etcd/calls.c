@@ -18,6 +18,7 @@
 
 #include "../../alloc.h"
 #include "../../err.h"
+#include "../../log.h"
 #include "../../world.h"
 
 static const hf_time IDLE = 20 * HF_MS;  /* then look before asking     */
@@ -41,6 +42,7 @@ typedef struct link {
 
 struct hf_calls {
     hf_endpoints *at;
+    const hf_host *host; /* who keeps the log */
     pthread_mutex_t mu;
     pthread_cond_t opened; /* or not */
     bool opening;
@@ -59,6 +61,8 @@ static void break_up(hf_calls *c, link *l) {
     if (l->broken)
         return;
     l->broken = true;
+    hf__log_broke(c->host, hf__endpoint_where(c->at, l->endpoint),
+                  "the server ended it, or is silent");
     shutdown(hf__grpc_fd(l->g), SHUT_RDWR); /* the reader sees the end */
     if (c->now == l)
         c->now = NULL;
@@ -292,12 +296,14 @@ void hf__question_clear(hf_question *q) {
     hf__grpc_clear(&q->call);
 }
 
-int hf__calls_new(hf_calls **ret, hf_endpoints *at, hf_error *err) {
+int hf__calls_new(hf_calls **ret, hf_endpoints *at, const hf_host *host,
+                  hf_error *err) {
     hf_calls *c = hf__calloc(1, sizeof *c);
 
     if (!c)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     c->at = at;
+    c->host = host;
     pthread_mutex_init(&c->mu, NULL);
     pthread_cond_init(&c->opened, NULL);
     *ret = c;

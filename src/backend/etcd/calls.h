@@ -31,7 +31,8 @@ typedef struct hf_question {
 
 void hf__question_clear(hf_question *q);
 
-int hf__calls_new(hf_calls **ret, hf_endpoints *at, hf_error *err);
+int hf__calls_new(hf_calls **ret, hf_endpoints *at, const hf_host *host,
+                  hf_error *err);
 void hf__calls_free(hf_calls *c);
 void hf__calls_abandon(hf_calls *c);
 

@@ -9,6 +9,7 @@
 
 #include "../../alloc.h"
 #include "../../err.h"
+#include "../../log.h"
 #include "../../world.h"
 #include "../net/dial.h"
 
@@ -23,9 +24,11 @@ typedef struct endpoint {
 
     hf_time shy_until, backoff; /* mu: it just failed */
     hf_error why;               /* mu: how */
+    hf_pace pace;               /* of entries about it */
 } endpoint;
 
 struct hf_endpoints {
+    const hf_host *host; /* who keeps the log */
     endpoint *all;
     size_t n;
     bool secure;
@@ -69,12 +72,14 @@ static int add(hf_endpoints *e, const hf_uri_host *at, hf_error *err) {
                        err);
 }
 
-int hf__endpoints_new(hf_endpoints **ret, const hf_uri *uri, hf_error *err) {
+int hf__endpoints_new(hf_endpoints **ret, const hf_uri *uri,
+                      const hf_host *host, hf_error *err) {
     hf_endpoints *e = hf__calloc(1, sizeof *e);
     int rc;
 
     if (!e)
         return hf__fail_plain(err, HF_ENO_MEMORY);
+    e->host = host;
     pthread_mutex_init(&e->mu, NULL);
     e->secure = uri->tls;
     e->all = hf__calloc(uri->n_hosts ? uri->n_hosts : 1, sizeof *e->all);
@@ -202,10 +207,12 @@ int hf__endpoints_dial(hf_endpoints *e, hf_grpc **ret, size_t *which,
         rc = hf__endpoint_dial(e, at, ret, share, err);
         if (rc == HF_OK) {
             served(e, at);
+            hf__log_connected(e->host, e->all[at].where);
             *which = at;
             return HF_OK;
         }
         failed(e, at, err);
+        hf__log_unreached(e->host, &e->all[at].pace, e->all[at].where, err);
     }
     if (atomic_load(&e->stopping))
         return hf__fail(err, HF_EDOWN, "the client is being closed");

@@ -14,7 +14,8 @@
 typedef struct hf_endpoints hf_endpoints;
 
 /* HF_EURI: a parameter makes no sense; HF_ETLS: a file cannot be used. */
-int hf__endpoints_new(hf_endpoints **ret, const hf_uri *uri, hf_error *err);
+int hf__endpoints_new(hf_endpoints **ret, const hf_uri *uri,
+                      const hf_host *host, hf_error *err);
 void hf__endpoints_free(hf_endpoints *e);
 
 /* Connects to one of them and says which.  Each has its share of the time.

@@ -78,9 +78,9 @@ static int set_up(hf_etcd *e, const hf_uri *uri, const hf_port_host *host,
     if (rc == HF_OK)
         rc = hf__auth_new(&e->speaker.auth, uri, err);
     if (rc == HF_OK)
-        rc = hf__endpoints_new(&e->speaker.at, uri, err);
+        rc = hf__endpoints_new(&e->speaker.at, uri, host->host, err);
     if (rc == HF_OK)
-        rc = hf__calls_new(&e->speaker.calls, e->speaker.at, err);
+        rc = hf__calls_new(&e->speaker.calls, e->speaker.at, host->host, err);
     if (rc == HF_OK)
         rc = set_where(e, uri, err);
     if (rc == HF_OK)

@@ -26,6 +26,7 @@
 
 #include "../../alloc.h"
 #include "../../err.h"
+#include "../../log.h"
 #include "../../world.h"
 #include "status.h"
 #include "watch.h"
@@ -273,6 +274,9 @@ static void hang_up(hf_streams *st) {
 
     if (!g)
         return;
+    hf__log_broke(st->host.host,
+                  hf__endpoint_where(st->speaker->at, st->endpoint),
+                  "the stream of keepalives and watches ended");
     hf__endpoints_shun(st->speaker->at, st->endpoint);
     st->g = NULL;
     hf__grpc_drop(g, &st->keep);
@@ -350,6 +354,12 @@ static void tell(hf_streams *st) {
         st->host.moved(st->host.line_store, m->id, m->gone);
         hf__free(m);
     }
+    if (generation)
+        hf__log(st->host.host, HF_LOG_WARN, "the session is over",
+                {"generation", hf__digits((int64_t)generation - 1).text});
+    if (came_back)
+        hf__log(st->host.host, HF_LOG_INFO, "releases are heard of again",
+                {"node", hf__endpoint_where(st->speaker->at, st->endpoint)});
     if (generation)
         st->host.renewed(st->host.line_store, generation);
     if (came_back)

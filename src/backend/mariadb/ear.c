@@ -24,6 +24,7 @@
 
 #include "../../alloc.h"
 #include "../../err.h"
+#include "../../log.h"
 #include "../../world.h"
 #include "mariadb.gen.h"
 
@@ -140,10 +141,17 @@ static bool connect_it(hf_maria_ear *e) {
 
     if (e->link && !e->link->ruined)
         return true;
-    if (e->link)
+    if (e->link) {
+        hf__log_broke(e->m->host->host, e->m->at.where,
+                      "releases are not heard of any more");
         hang_up(e);
-    if (hf__maria_connect(&s, &e->m->at, hf__now() + ROUND, &err) != HF_OK)
+    }
+    if (hf__maria_connect(&s, &e->m->at, hf__now() + ROUND, &err) != HF_OK) {
+        hf__log_unreached(e->m->host->host, &e->m->pace, e->m->at.where, &err);
         return false;
+    }
+    hf__log(e->m->host->host, HF_LOG_INFO, "releases are heard of",
+            {"node", e->m->at.where});
     pthread_mutex_lock(&e->mu);
     e->link = s;
     pthread_mutex_unlock(&e->mu);

@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 
+#include "../../log.h"
 #include "link.h"
 
 enum { HF_MARIADB_SESSIONS = 8 };
@@ -31,6 +32,7 @@ typedef struct hf_maria {
     int open;             /* mu: made or being made                    */
     int room;             /* mu: the server bore no more than so many  */
     hf_maria_ear *ear;
+    hf_pace pace; /* of entries that it cannot be reached */
 } hf_maria;
 
 static inline hf_maria *hf__maria_of(hf_database *d) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "../../err.h"
+#include "../../log.h"
 #include "../../world.h"
 
 /* mu held. */
@@ -48,6 +49,10 @@ static int add(hf_session **ret, hf_maria *m, hf_time by, hf_error *err) {
     hf_session *s = NULL;
     int rc = hf__maria_connect(&s, &m->at, by, err);
 
+    if (rc == HF_OK)
+        hf__log_connected(m->host->host, m->at.where);
+    else
+        hf__log_unreached(m->host->host, &m->pace, m->at.where, err);
     pthread_mutex_lock(&m->mu);
     if (rc == HF_OK) {
         s->db = m;
@@ -92,6 +97,8 @@ int hf__maria_borrow(hf_session **ret, hf_maria *m, hf_time by, hf_error *err) {
         if (rc == HF_BUSY)
             rc = add(ret, m, by, err);
         else if (rc == HF_OK && hf__maria_is_gone(*ret)) {
+            hf__log_broke(m->host->host, m->at.where,
+                          "the server ended it while it was idle");
             drop(m, *ret);
             rc = HF_BUSY;
         }
@@ -104,6 +111,8 @@ int hf__maria_borrow(hf_session **ret, hf_maria *m, hf_time by, hf_error *err) {
 void hf__maria_give_back(hf_session *s, bool ruined) {
     hf_maria *m = s->db;
 
+    if (s->ruined)
+        hf__log_broke(m->host->host, m->at.where, "it broke in use");
     if (ruined || s->ruined || s->my.server_status & SERVER_STATUS_IN_TRANS) {
         drop(m, s);
         return;

@@ -26,6 +26,7 @@
 
 #include "../../alloc.h"
 #include "../../err.h"
+#include "../../log.h"
 #include "../../world.h"
 #include "postgres.h"
 
@@ -55,6 +56,7 @@ struct hf_pg_ear {
     /* Of the thread alone. */
     PGconn *conn;
     int host, wait_ms;
+    hf_pace pace; /* of entries that it cannot be reached */
     char echo[48];
     bool echoed;
 };
@@ -201,10 +203,13 @@ static void connect_ear(hf_pg_ear *ear) {
         ear->wait_ms = SOON_MS;
         say_why(ear, "");
         atomic_store(&ear->hears, true);
+        hf__log(ear->pg->host->host, HF_LOG_INFO, "releases are heard of",
+                {"node", PQhost(ear->conn)});
         ear->pg->host->missed(ear->pg->host->store);
         return;
     }
     hang_up(ear);
+    hf__log_unreached(ear->pg->host->host, &ear->pace, ear->pg->where, &err);
     say_why(ear, err.text);
     if (rc == HF_ECANNOT)
         ear->wait_ms = DEAF_MS;
@@ -219,6 +224,8 @@ static void listen_on(hf_pg_ear *ear) {
     if (atomic_load(&ear->stop))
         return;
     if (!PQconsumeInput(ear->conn)) {
+        hf__log_broke(ear->pg->host->host, PQhost(ear->conn),
+                      "releases are not heard of any more");
         hang_up(ear);
         return;
     }

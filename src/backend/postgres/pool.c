@@ -11,6 +11,7 @@
 
 #include "../../alloc.h"
 #include "../../err.h"
+#include "../../log.h"
 #include "../../world.h"
 #include "postgres.h"
 #include "trouble.h"
@@ -88,6 +89,10 @@ static int fill(hf_postgres *pg, hf_session *s, hf_time by, hf_error *err) {
     pthread_mutex_unlock(&pg->mu);
     rc = hf__pg_link_open(&conn, pg->info, &host, pg->name_of_schema, &greeting,
                           by, err);
+    if (rc == HF_OK)
+        hf__log_connected(pg->host->host, PQhost(conn));
+    else
+        hf__log_unreached(pg->host->host, &pg->pace, pg->where, err);
     pthread_mutex_lock(&pg->mu);
     if (rc != HF_OK) {
         s->lent = false;
@@ -140,6 +145,8 @@ static int borrow_one(hf_session **ret, hf_postgres *pg, hf_time by,
         }
         gone = strip(pg, s);
         pthread_mutex_unlock(&pg->mu);
+        hf__log_broke(pg->host->host, PQhost(gone),
+                      "the server ended it while it was idle");
         PQfinish(gone);
         pthread_mutex_lock(&pg->mu);
     }
@@ -171,6 +178,8 @@ void hf__pg_pool_give_back(hf_session *s, bool ruined) {
     if (PQstatus(s->conn) != CONNECTION_OK ||
         PQtransactionStatus(s->conn) != PQTRANS_IDLE)
         ruined = true;
+    if (PQstatus(s->conn) != CONNECTION_OK)
+        hf__log_broke(pg->host->host, PQhost(s->conn), "it broke in use");
     pthread_mutex_lock(&pg->mu);
     if (ruined || s->epoch != pg->epoch) {
         gone[0] = strip(pg, s);

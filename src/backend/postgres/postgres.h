@@ -24,6 +24,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "../../log.h"
 #include "../tables/database.h"
 #include "conninfo.h"
 
@@ -105,6 +106,7 @@ struct hf_postgres {
     hf_session sessions[HF_PG_SESSIONS]; /* mu */
     int open;                /* mu: made or being made                      */
     int room;                /* mu: the server bore no more than so many    */
+    hf_pace pace;            /* of entries that it cannot be reached */
     int good;                /* mu: the number of the host that was last good */
     unsigned epoch;          /* mu: grows when the server turned read-only  */
     hf_pg_greeting greeting; /* mu: of the newest connection                */

@@ -286,6 +286,7 @@ static int make_links(hf_engine *e, hf_error *err) {
                            .open_arg = e->server,
                            .settled = hf__poster_settled,
                            .settled_arg = e->poster,
+                           .host = host,
                            .where = e->server->where,
                            .once = e->needs.once,
                            .hands_back = e->needs.once && e->needs.stray,

@@ -25,6 +25,7 @@
 
 #include "../../alloc.h"
 #include "../../err.h"
+#include "../../log.h"
 #include "../../plant.h"
 #include "../../world.h"
 #include "batch.h"
@@ -203,7 +204,7 @@ static void let_go(hf_link *l) {
 
 /* The connection is of no use any more.  What may have left is in doubt, what
  * did not is unsent, posts are kept.  Not while another thread reads. */
-static void break_up(hf_link *l, const char *why) {
+static void disconnect(hf_link *l, const char *why) {
     hf_batch *b;
 
     hf__fail(&l->why, HF_EDOWN, "%s: %s", l->needs.where, why);
@@ -225,6 +226,12 @@ static void break_up(hf_link *l, const char *why) {
     }
     l->role = NOBODY;
     l->heir = NULL;
+}
+
+/* The same, and it was not our doing. */
+static void break_up(hf_link *l, const char *why) {
+    hf__log_broke(l->needs.host, l->conn->address->where, why);
+    disconnect(l, why);
 }
 
 /* ---- sending ----------------------------------------------------------- */
@@ -722,7 +729,7 @@ void hf__link_free(hf_link *l) {
         return;
     pthread_mutex_lock(&l->mu);
     if (l->conn)
-        break_up(l, "closed");
+        disconnect(l, "closed");
     while ((p = pop_resend(l)))
         settle(l, p, NULL);
     let_go(l);

@@ -27,6 +27,7 @@ typedef struct hf_link_needs {
     void (*settled)(void *arg, hf_link *link, hf_post *post);
     void *settled_arg;
 
+    const hf_host *host; /* who keeps the log */
     const char *where;
     bool once;            /* who fails to connect says so at once    */
     bool hands_back;      /* and what was posted goes back unsent    */

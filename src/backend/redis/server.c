@@ -132,6 +132,10 @@ int hf__server_dial(hf_server *s, hf_conn **ret, hf_time by, hf_error *err) {
         hf__conn_close(*ret);
         *ret = NULL;
     }
+    if (rc == HF_OK)
+        hf__log_connected(s->host, target->address->where);
+    else
+        hf__log_unreached(s->host, &s->pace, target->address->where, err);
     return rc;
 }
 

@@ -8,6 +8,7 @@
 #ifndef HF_REDIS_SERVER_H
 #define HF_REDIS_SERVER_H
 
+#include "../../log.h"
 #include "clock.h"
 #include "conn.h"
 #include "scripts.h"
@@ -38,6 +39,7 @@ typedef struct hf_server {
     void *find_arg;
 
     atomic_int replicas;      /* the most that were ever seen at once */
+    hf_pace pace;             /* of entries that it cannot be reached */
     int replicas_set;         /* so many there are, said the user; 0: nothing */
     atomic_bool without_wait; /* it does not know WAIT, and that was told */
 } hf_server;

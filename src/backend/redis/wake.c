@@ -25,6 +25,7 @@
 
 #include "../../alloc.h"
 #include "../../err.h"
+#include "../../log.h"
 #include "../../world.h"
 #include "keys.h"
 #include "reply.h"
@@ -223,6 +224,9 @@ static void want_again(hf_listener *w, channel *c, void *arg) {
 }
 
 static void break_up(hf_listener *w) {
+    hf__log_broke(w->server->host, w->conn->address->where,
+                  w->conn->why[0] ? w->conn->why :
+                                    "no answer, or the server has changed");
     hf__conn_close(w->conn);
     pthread_mutex_lock(&w->mu);
     w->conn = NULL;
@@ -406,6 +410,8 @@ static void hear(hf_listener *w, const redisReply *reply) {
         answer(w, reply);
     if (w->missed && !w->under_way) {
         w->missed = false;
+        hf__log(w->server->host, HF_LOG_INFO, "releases are heard of again",
+                {"node", w->conn->address->where});
         tell_all(w);
     }
 }

@@ -24,6 +24,7 @@
 
 #include "../../alloc.h"
 #include "../../err.h"
+#include "../../log.h"
 #include "../../world.h"
 
 enum {
@@ -87,6 +88,18 @@ static void is_connected(hf_session *s, zhandle_t *zh) {
     s->known = s->connected = s->unsealed = true;
 }
 
+static void log_move(const hf_session *s, zhandle_t *zh, int state) {
+    const hf_host *host = s->zk->host.host;
+
+    if (state == ZOO_CONNECTED_STATE)
+        hf__log_connected(host, zoo_get_current_server(zh));
+    else if (state == ZOO_AUTH_FAILED_STATE)
+        hf__log(host, HF_LOG_ERROR, "the credentials were refused",
+                {"code", hf_error_name(HF_EAUTH)});
+    else if (s->connected)
+        hf__log_broke(host, "", "the server is silent, or gone");
+}
+
 /* libzookeeper's thread. */
 static void session_moved(zhandle_t *zh, int type, int state, const char *path,
                           void *arg) {
@@ -96,6 +109,8 @@ static void session_moved(zhandle_t *zh, int type, int state, const char *path,
     if (type != ZOO_SESSION_EVENT)
         return;
     pthread_mutex_lock(&s->zk->mu);
+    if (!s->retired && !s->zk->closing) /* then the host may be gone */
+        log_move(s, zh, state);
     s->connected = false;
     if (s->retired)
         state = 0;
@@ -245,6 +260,8 @@ static void begin_generation(hf_zk *zk) {
     uint64_t generation = ++zk->generation;
     bool refused = zk->session->refused;
 
+    hf__log(zk->host.host, HF_LOG_WARN, "the session is over",
+            {"generation", hf__digits((int64_t)generation - 1).text});
     zk->good_until = 0;
     zk->came_back = false;
     end_session(zk);

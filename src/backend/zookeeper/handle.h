@@ -25,6 +25,8 @@ typedef struct hf_zk_options {
 
 /* Who hears of it; none of our locks is held. */
 typedef struct hf_zk_host {
+    const hf_host *host; /* who keeps the log */
+
     /* On libzookeeper's thread; `gone`: the node was deleted. */
     void (*fired)(void *arg, uint64_t watch, bool gone);
     void (*renewed)(void *arg, uint64_t generation); /* these on ours */

@@ -148,7 +148,8 @@ static int session_length(const hf_uri *uri, const hf_port_host *host, int *ms,
 /* "user:password", which libzookeeper wants in one piece. */
 static int connect_to(hf_zookeeper *p, const hf_uri *uri, const char *hosts,
                       int session_ms, hf_time by, hf_error *err) {
-    const hf_zk_host host = {.fired = hf__zookeeper_fired,
+    const hf_zk_host host = {.host = p->host->host,
+                             .fired = hf__zookeeper_fired,
                              .renewed = renewed,
                              .reconnected = reconnected,
                              .replaced = hf__zookeeper_replaced,

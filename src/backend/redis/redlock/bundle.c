@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../../../alloc.h"
+#include "../../../log.h"
 #include "../reply.h"
 
 /* ---- one wire ---------------------------------------------------------- */
@@ -47,6 +48,8 @@ static hf_asked pop(hf_wire *w) {
 static void break_up(hf_wire *w) {
     hf_time heard = w->conn->heard;
 
+    hf__log_broke(w->voter->node->server.host, w->conn->address->where,
+                  w->conn->why[0] ? w->conn->why : "no answer");
     hf__conn_close(w->conn);
     w->conn = NULL;
     w->unsent_len = 0;

@@ -310,6 +310,12 @@ static void ignore_shaken(void *core, hf_kind kind, const char *name) {
     (void)core, (void)kind, (void)name;
 }
 
+static void pass_on_entry(void *core, const hf_log_entry *entry) {
+    const hf_host *host = ((hf_voter *)core)->needs.host;
+
+    host->log(host->core, entry);
+}
+
 static void write_name(hf_voter *v, const hf_address *a) {
     bool v6 = strchr(a->host, ':');
 
@@ -336,6 +342,7 @@ int hf__voter_new(hf_voter **ret, unsigned k, hf_address *address,
     v->host.granted = NULL;
     v->host.shaken = ignore_shaken;
     v->host.unreleased = v->host.weaker = ignore_code;
+    v->host.log = pass_on_entry;
     v->host.core = v;
     atomic_init(&v->standing, HF_UNKNOWN);
     pthread_mutex_init(&v->mu, NULL);

@@ -23,6 +23,7 @@
 
 #include "../../../alloc.h"
 #include "../../../err.h"
+#include "../../../log.h"
 #include "../../../world.h"
 #include "../reply.h"
 #include "cluster_ears.h"
@@ -345,6 +346,9 @@ static void shake(cluster *c) {
     c->handed_on = false;
     pthread_mutex_unlock(&c->mu);
     if (handed_on)
+        hf__log(host, HF_LOG_INFO, "slots have another master",
+                {"masters", hf__digits((int64_t)c->map->n).text});
+    if (handed_on)
         host->shaken(host->core, HF_LOCK, NULL);
 }
 
@@ -466,6 +470,9 @@ static hf_next moved(cluster *c, hf_trip *trip, const redisReply *reply) {
     hf_node *node = follow(c, trip, reply, "MOVED", &to);
 
     if (node) {
+        hf__log(c->base.host, HF_LOG_DEBUG, "a slot is elsewhere",
+                {"slot", hf__digits(to.slot).text},
+                {"node", node->server.where});
         pthread_mutex_lock(&c->mu);
         assign(c, to.slot, node->number + 1);
         pthread_mutex_unlock(&c->mu);

@@ -22,6 +22,7 @@
 
 #include "../../../alloc.h"
 #include "../../../err.h"
+#include "../../../log.h"
 #include "../../../world.h"
 #include "sentinel_scout.h"
 #include "sentinel_uri.h"
@@ -156,6 +157,10 @@ static bool follow(hf_sentinels *s, const hf_naming *n) {
     s->now = m;
     s->epoch = n->epoch;
     s->replicas = 0;
+    hf__log(s->host, HF_LOG_INFO, "the sentinels name the master",
+            {"node", m->target.address->where},
+            {"before", before ? before->target.address->where : ""},
+            {"epoch", hf__digits(n->epoch).text});
     if (before) {
         before->left_at = hf__now();
         atomic_store(&before->given_up, true);
@@ -180,8 +185,22 @@ static bool count_replicas(hf_sentinels *s, const hf_naming *n) {
 
 /* ---- what scouts tell -------------------------------------------------- */
 
+/* What has changed with it. */
+static void log_sentinel(const hf_sentinels *s, const sentinel *one, int rc,
+                         const hf_error *why) {
+    const char *node = hf__scout_where(one->scout);
+
+    if (rc == HF_OK && one->rc != HF_OK)
+        hf__log_connected(s->host, node);
+    else if (rc < 0 && rc != one->rc)
+        hf__log(s->host, hf__log_level_of(rc), "a sentinel does not serve us",
+                {"node", node}, {"code", hf_error_name(rc)},
+                {"why", why->text});
+}
+
 static void note(hf_sentinels *s, sentinel *one, int rc,
                  const hf_naming *naming, const hf_error *why) {
+    log_sentinel(s, one, rc, why);
     one->rc = rc;
     if (rc == HF_OK)
         one->naming = *naming;

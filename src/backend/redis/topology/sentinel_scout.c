@@ -288,6 +288,10 @@ void hf__scout_hurry(hf_scout *w) {
     ring(w);
 }
 
+const char *hf__scout_where(const hf_scout *w) {
+    return w->target.address->where;
+}
+
 bool hf__scout_is_at(const hf_scout *w, const char *host, int port) {
     const hf_address *a = w->target.address;
 

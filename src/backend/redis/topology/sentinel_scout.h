@@ -36,6 +36,9 @@ void hf__scout_free(hf_scout *w, bool forked); /* NULL is allowed */
 /* Makes it ask again now, or a moment after it last did. */
 void hf__scout_hurry(hf_scout *w);
 
+/* The address of its sentinel.  Lent. */
+const char *hf__scout_where(const hf_scout *w);
+
 /* Whether it is for the sentinel at that place. */
 bool hf__scout_is_at(const hf_scout *w, const char *host, int port);
 

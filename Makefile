@@ -140,6 +140,7 @@ abi: ##         compare the library's interface with the last release
 check: ##       includes, format, shell scripts
 	@tools/setup.sh check
 	tools/check-includes.sh
+	tools/check-alloc.sh
 	clang-format --dry-run --Werror $(sources)
 	shellcheck .ci/run $(addprefix debian/tests/,command library python redis) \
 		$(shell find tools test bench models proof man -name '*.sh')

@@ -196,7 +196,7 @@ static int configure(hf_client *client, const hf_uri *uri, hf_options o,
     client->by_loop = o.loop;
     client->on_event = o.on_event;
     client->event_arg = o.event_arg;
-    client->prefix = strdup(prefix ? prefix : "");
+    client->prefix = hf__strdup(prefix ? prefix : "");
     if (!client->prefix)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     if (strlen(client->prefix) > HF_NAME_MAX / 2)
@@ -305,9 +305,9 @@ static void destroy(hf_client *client) {
     hf__tallies_free(&client->tallies);
     hf__lookout_free(&client->lookout);
     hf__loop_close(client->loop);
-    free(client->prefix);
+    hf__free(client->prefix);
     hf__free(client->address);
-    free(client);
+    hf__free(client);
 }
 
 static int open_client(hf_client **ret, const char *address,
@@ -322,7 +322,7 @@ static int open_client(hf_client **ret, const char *address,
     if ((rc = hf__options_copy(&o, sizeof o, options, "hf_options", err)) ||
         (rc = hf_uri_parse(&uri, address, err)))
         goto out;
-    client = calloc(1, sizeof *client);
+    client = hf__calloc(1, sizeof *client);
     if (client)
         hf__lookout_init(&client->lookout);
     if (!client || hf__spots_init(&client->spots) < 0 ||

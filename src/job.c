@@ -11,8 +11,8 @@
  * cut off from the store, leaves the name taken for as long as the job might
  * have run: until then it counts as run. */
 #include <limits.h>
-#include <stdlib.h>
 
+#include "alloc.h"
 #include "client.h"
 #include "err.h"
 #include "options.h"
@@ -58,7 +58,7 @@ static int begin(hf_job *job, hf_client *client, const char *name,
 
 static void discard(hf_job *job) {
     hf_lock_free(job->lock);
-    free(job);
+    hf__free(job);
 }
 
 int hf_job_begin(hf_job **ret, hf_client *client, const char *name,
@@ -75,7 +75,7 @@ int hf_job_begin(hf_job **ret, hf_client *client, const char *name,
     if ((rc = hf__options_copy(&o, sizeof o, options, "hf_job_options", err)) ||
         (rc = check_options(&o, err)))
         return rc;
-    job = calloc(1, sizeof *job);
+    job = hf__calloc(1, sizeof *job);
     if (!job)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     rc = begin(job, client, name, &o, err);

@@ -19,14 +19,15 @@
 #include "keeper.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "client.h"
 #include "doing.h"
 #include "err.h"
+#include "log.h"
 #include "plant.h"
 
 #define SPEAK_NS HF_SECOND       /* the least between two looks at our record */
@@ -97,7 +98,7 @@ struct hf_keeper {
 /* ---- holds ------------------------------------------------------------- */
 
 hf_hold *hf__hold_new(hf_spot *spot, hf_kind kind) {
-    hf_hold *h = calloc(1, sizeof *h);
+    hf_hold *h = hf__calloc(1, sizeof *h);
 
     if (!h)
         return NULL;
@@ -119,7 +120,7 @@ void hf__hold_put(hf_spots *spots, hf_hold *h) {
     if (atomic_fetch_sub(&h->refs, 1) > 1)
         return;
     hf__spot_put(spots, h->spot);
-    free(h);
+    hf__free(h);
 }
 
 /* ---- the heap ---------------------------------------------------------- */
@@ -200,12 +201,12 @@ static void stir(hf_keeper *k, hf_time at) {
 /* ---- changes of state -------------------------------------------------- */
 
 static void note(hf_keeper *k, hf_hold *h, hf_state state, int why) {
-    notice *told = malloc(sizeof *told);
+    notice *told = hf__malloc(sizeof *told);
 
     if (!told)
         return; /* the state and the descriptor still tell */
     if (HF_PLANTED(LOSS) && state == HF_STATE_LOST) {
-        free(told);
+        hf__free(told);
         return;
     }
     *told = (notice){.hold = keep(h),
@@ -327,7 +328,7 @@ static void deliver(hf_keeper *k, notice *told) {
         pthread_mutex_unlock(&h->spot->mu);
     }
     hf__hold_put(&client->spots, h);
-    free(told);
+    hf__free(told);
     pthread_mutex_lock(&k->mu);
     k->calling = NULL;
     pthread_cond_broadcast(&k->call_cond);
@@ -349,7 +350,7 @@ static void *renewer_run(void *arg);
 /* Gives work to the renewer, which is started with its first piece. */
 static bool wake_renewer(hf_keeper *k) {
     if (!k->batch)
-        k->batch = malloc(sizeof *k->batch);
+        k->batch = hf__malloc(sizeof *k->batch);
     if (!k->renewer_runs && k->batch &&
         hf__world->thread_start(&k->renewer_thread, renewer_run, k) == 0)
         k->renewer_runs = true;
@@ -558,6 +559,9 @@ static void give_back(hf_keeper *k, hf_hold *h, hf_time by) {
     if (!h->slot)
         return; /* its lease ended meanwhile */
     if (rc == HF_OK || rc == HF_ELOST) {
+        hf__log(&k->client->host, HF_LOG_INFO,
+                "a claim that nobody wants is given back",
+                {"name", c.name + strlen(k->client->prefix)});
         end(k, h);
     } else {
         h->renew_at = retry_time(h);
@@ -605,7 +609,7 @@ static const char *gather_doings(hf_keeper *k, hf_time now, hf_time *young) {
     if (k->client->hidden)
         return "";
     if (!k->doings)
-        k->doings = malloc(sizeof *k->doings);
+        k->doings = hf__malloc(sizeof *k->doings);
     if (!k->doings)
         return "";
     hf__doing_tell(k->client, now - HF_LASTING, k->doings, young);
@@ -640,8 +644,8 @@ static void speak(hf_keeper *k) {
         rc = client->be->ops->announce(client->be, doing, client->lease_ms, by,
                                        &err);
         hf__tally_heard(&client->tallies, rc);
-        free(k->said);
-        k->said = rc == HF_OK ? strdup(doing) : NULL;
+        hf__free(k->said);
+        k->said = rc == HF_OK ? hf__strdup(doing) : NULL;
         due = true;
     }
     pthread_mutex_lock(&k->mu);
@@ -675,7 +679,7 @@ static void *renewer_run(void *arg) {
 /* ---- what the core calls ----------------------------------------------- */
 
 int hf__keeper_new(hf_keeper **ret, hf_client *client) {
-    hf_keeper *k = calloc(1, sizeof *k);
+    hf_keeper *k = hf__calloc(1, sizeof *k);
 
     if (!k)
         return HF_ENO_MEMORY;
@@ -734,11 +738,11 @@ void hf__keeper_free(hf_keeper *k) {
     pthread_cond_destroy(&k->clock_cond);
     pthread_cond_destroy(&k->renewer_cond);
     pthread_cond_destroy(&k->call_cond);
-    free(k->heap);
-    free(k->batch);
-    free(k->doings);
-    free(k->said);
-    free(k);
+    hf__free(k->heap);
+    hf__free(k->batch);
+    hf__free(k->doings);
+    hf__free(k->said);
+    hf__free(k);
 }
 
 /* Room for all that are there or spoken for. */
@@ -750,7 +754,7 @@ static bool make_room(hf_keeper *k, size_t want) {
         cap *= 2;
     if (cap == k->cap)
         return true;
-    wide = realloc(k->heap, (cap + 1) * sizeof *wide);
+    wide = hf__realloc(k->heap, (cap + 1) * sizeof *wide);
     if (!wide)
         return false;
     k->heap = wide;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * latch.c - opens when its count has come down to zero. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "acquire.h"
+#include "alloc.h"
 #include "err.h"
 #include "uncancelled.h"
 
@@ -23,13 +23,13 @@ int hf_latch_new(hf_latch **ret, hf_client *client, const char *name,
     if (!(hf_can(client, HF_LATCH) & HF_CAN_HOLD))
         return hf__fail(err, HF_ECANNOT, "the store %s has no latch",
                         hf_store(client));
-    latch = calloc(1, sizeof *latch);
+    latch = hf__calloc(1, sizeof *latch);
     if (!latch)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     latch->client = client;
     rc = hf__attach(&latch->spot, client, HF_LATCH, name, err);
     if (rc < 0) {
-        free(latch);
+        hf__free(latch);
         return rc;
     }
     *ret = latch;
@@ -48,7 +48,7 @@ void hf_latch_free(hf_latch *latch) {
         }
         hf__spot_put(&latch->client->spots, latch->spot);
     }
-    free(latch);
+    hf__free(latch);
 }
 
 const char *hf_latch_name(const hf_latch *latch) {

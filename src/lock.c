@@ -8,11 +8,11 @@
  * a request of an earlier grant that arrives late finds nothing it could
  * harm. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "acquire.h"
+#include "alloc.h"
 #include "claim.h"
 #include "err.h"
 #include "identity.h"
@@ -178,14 +178,14 @@ int hf_lock_new(hf_lock **ret, hf_client *client, const char *name,
                         "HF_DEADLOCK: %s is asked without a record of what is "
                         "waited for, so that no deadlock can be found",
                         hf_store(client));
-    lock = calloc(1, sizeof *lock);
+    lock = hf__calloc(1, sizeof *lock);
     if (!lock)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     lock->client = client;
     lock->lost_fd = -1;
     if ((rc = configure(lock, &o, err)) ||
         (rc = hf__attach(&lock->spot, client, o.kind, name, err))) {
-        free(lock);
+        hf__free(lock);
         return rc;
     }
     *ret = lock;
@@ -597,7 +597,7 @@ void hf_lock_free(hf_lock *lock) {
     }
     if (lock->lost_fd >= 0)
         close(lock->lost_fd);
-    free(lock);
+    hf__free(lock);
 }
 
 /* ---- extend and force -------------------------------------------------- */

@@ -4,12 +4,12 @@
 #include "loop.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "acquire.h"
+#include "alloc.h"
 #include "client.h"
 #include "err.h"
 #include "uncancelled.h"
@@ -96,7 +96,7 @@ static void tell_ticket(hf_loop *loop, hf_item *item) {
     pthread_mutex_unlock(&loop->mu);
     if (ticket->fn)
         ticket->fn(ticket->arg, ticket->rc, &ticket->err);
-    free(ticket);
+    hf__free(ticket);
     pthread_mutex_lock(&loop->mu);
 }
 
@@ -104,11 +104,11 @@ static void tell_ticket(hf_loop *loop, hf_item *item) {
 static void bury(hf_ticket *ticket) {
     if (ticket->undo && ticket->rc == HF_OK)
         ticket->undo(ticket);
-    free(ticket);
+    hf__free(ticket);
 }
 
 static void drop_ticket(hf_item *item) {
-    free(ticket_of(item));
+    hf__free(ticket_of(item));
 }
 
 static void be_over(hf_ticket *ticket, int rc) {
@@ -160,7 +160,7 @@ hf_ticket *hf__ticket_new(size_t size, hf_loop *loop, hf_tickets *of,
 
     if (open_runner(loop, err) < 0)
         return NULL;
-    ticket = calloc(1, size);
+    ticket = hf__calloc(1, size);
     if (!ticket) {
         hf__runner_settle(loop->runner);
         hf__fail_plain(err, HF_ENO_MEMORY);
@@ -269,7 +269,7 @@ typedef struct event_item {
 } event_item;
 
 static void drop_event(hf_item *item) {
-    free((char *)item - offsetof(event_item, item));
+    hf__free((char *)item - offsetof(event_item, item));
 }
 
 static void tell_event(hf_loop *loop, hf_item *item) {
@@ -279,13 +279,13 @@ static void tell_event(hf_loop *loop, hf_item *item) {
     loop->n_events--;
     pthread_mutex_unlock(&loop->mu);
     client->on_event(client->event_arg, &it->event);
-    free(it);
+    hf__free(it);
     pthread_mutex_lock(&loop->mu);
 }
 
 void hf__loop_event(hf_loop *loop, const hf_event *event) {
     size_t name = strlen(event->name) + 1, store = strlen(event->store) + 1;
-    event_item *it = malloc(sizeof *it + name + store);
+    event_item *it = hf__malloc(sizeof *it + name + store);
 
     if (!it)
         return;
@@ -301,13 +301,13 @@ void hf__loop_event(hf_loop *loop, const hf_event *event) {
         it = NULL;
     }
     pthread_mutex_unlock(&loop->mu);
-    free(it);
+    hf__free(it);
 }
 
 /* ---- the loop itself --------------------------------------------------- */
 
 int hf__loop_new(hf_loop **ret, hf_client *client) {
-    hf_loop *loop = calloc(1, sizeof *loop);
+    hf_loop *loop = hf__calloc(1, sizeof *loop);
 
     if (!loop)
         return HF_ENO_MEMORY;
@@ -329,7 +329,7 @@ static void put(hf_loop *loop) {
         return;
     pthread_mutex_destroy(&loop->mu);
     pthread_cond_destroy(&loop->quiet);
-    free(loop);
+    hf__free(loop);
 }
 
 void hf__loop_stop(hf_loop *loop) {

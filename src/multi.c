@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "acquire.h"
+#include "alloc.h"
 #include "err.h"
 #include "identity.h"
 
@@ -111,7 +112,7 @@ static char *join_names(const hf_multi *m) {
 
     for (size_t i = 0; i < m->n; i++)
         size += strlen(hf_lock_name(m->members[i])) + strlen(" + ");
-    name = end = malloc(size);
+    name = end = hf__malloc(size);
     for (size_t i = 0; name && i < m->n; i++)
         end +=
             sprintf(end, "%s%s", i ? " + " : "", hf_lock_name(m->members[i]));
@@ -121,14 +122,14 @@ static char *join_names(const hf_multi *m) {
 static void discard(hf_multi *m) {
     if (!m)
         return;
-    free(m->name);
-    free(m);
+    hf__free(m->name);
+    hf__free(m);
 }
 
 /* The members in order, with a name; nothing of them is touched yet. */
 static int assemble(hf_multi **ret, hf_lock *const *members, size_t n,
                     hf_error *err) {
-    hf_multi *m = calloc(1, sizeof *m + n * sizeof *members);
+    hf_multi *m = hf__calloc(1, sizeof *m + n * sizeof *members);
     int rc;
 
     if (!m)
@@ -180,7 +181,7 @@ int hf_multi_new(hf_lock **ret, hf_lock *const *members, size_t n,
             return rc;
     if ((rc = assemble(&m, members, n, err)))
         return rc;
-    lock = calloc(1, sizeof *lock);
+    lock = hf__calloc(1, sizeof *lock);
     if (!lock) {
         discard(m);
         return hf__fail_plain(err, HF_ENO_MEMORY);
@@ -214,7 +215,7 @@ void hf__multi_free(hf_lock *lock) {
         dismiss(m);
     for (whole *w = m->wholes, *next; w; w = next) {
         next = w->next;
-        free(w);
+        hf__free(w);
     }
     discard(m);
 }
@@ -398,7 +399,7 @@ static int enter(hf_multi *m, whole *fresh, hf_error *err) {
         fresh = NULL;
     }
     pthread_mutex_unlock(&m->mu);
-    free(fresh);
+    hf__free(fresh);
     return lost ? hf__fail(err, HF_ELOST,
                            "lock '%s' was lost before all members were held",
                            hf_lock_name(lost)) :
@@ -447,7 +448,7 @@ int hf__errand_begin(hf_errand *e, hf_lock *lock, int wait_ms, hf_task *task,
 
     if (is_member(lock))
         return refuse_alone(lock, err);
-    w = calloc(1, sizeof *w);
+    w = hf__calloc(1, sizeof *w);
     if (!w)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     w->who = who_asks(m);
@@ -468,7 +469,7 @@ int hf__errand_step(hf_errand *e, hf_error *err) {
     if (rc == HF_SLEEPS)
         return rc;
     if (rc != HF_OK) {
-        free(e->whole);
+        hf__free(e->whole);
         return explain(e, rc, err);
     }
     rc = enter(e->m, e->whole, err);
@@ -523,7 +524,7 @@ static bool count_down(hf_multi *m) {
             hf__loss_lower(m->lock);
     }
     pthread_mutex_unlock(&m->mu);
-    free(gone);
+    hf__free(gone);
     return mine;
 }
 

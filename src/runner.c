@@ -3,8 +3,7 @@
  * runner.c - tasks, workers, and the clock that wakes them. */
 #include "runner.h"
 
-#include <stdlib.h>
-
+#include "alloc.h"
 #include "err.h"
 
 enum { WORKERS = 16, FIRST_ROOM = 64 };
@@ -270,12 +269,12 @@ static void discard(hf_runner *r) {
     pthread_mutex_destroy(&r->mu);
     pthread_cond_destroy(&r->work);
     pthread_cond_destroy(&r->tick);
-    free(r->heap);
-    free(r);
+    hf__free(r->heap);
+    hf__free(r);
 }
 
 int hf__runner_new(hf_runner **ret, hf_error *err) {
-    hf_runner *r = calloc(1, sizeof *r);
+    hf_runner *r = hf__calloc(1, sizeof *r);
 
     if (!r)
         return hf__fail_plain(err, HF_ENO_MEMORY);
@@ -312,7 +311,7 @@ int hf__runner_reserve(hf_runner *r) {
     pthread_mutex_lock(&r->mu);
     if (r->n_tasks + 2 > r->room) { /* slot 0 is nobody's */
         size_t room = r->room ? 2 * r->room : FIRST_ROOM;
-        hf_task **wide = realloc(r->heap, room * sizeof *wide);
+        hf_task **wide = hf__realloc(r->heap, room * sizeof *wide);
 
         if (wide) {
             r->heap = wide;

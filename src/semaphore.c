@@ -2,10 +2,10 @@
  *
  * semaphore.c - permits that are nobody's: a number, and waiting until enough
  * of it is there.  Permits with a holder are locks of kind HF_PERMIT. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "acquire.h"
+#include "alloc.h"
 #include "err.h"
 #include "uncancelled.h"
 
@@ -27,13 +27,13 @@ int hf_semaphore_new(hf_semaphore **ret, hf_client *client, const char *name,
     if (!(hf_can(client, HF_SEMAPHORE) & HF_CAN_HOLD))
         return hf__fail(err, HF_ECANNOT, "the store %s has no semaphore",
                         hf_store(client));
-    sem = calloc(1, sizeof *sem);
+    sem = hf__calloc(1, sizeof *sem);
     if (!sem)
         return hf__fail_plain(err, HF_ENO_MEMORY);
     sem->client = client;
     rc = hf__attach(&sem->spot, client, HF_SEMAPHORE, name, err);
     if (rc < 0) {
-        free(sem);
+        hf__free(sem);
         return rc;
     }
     *ret = sem;
@@ -52,7 +52,7 @@ void hf_semaphore_free(hf_semaphore *sem) {
         }
         hf__spot_put(&sem->client->spots, sem->spot);
     }
-    free(sem);
+    hf__free(sem);
 }
 
 const char *hf_semaphore_name(const hf_semaphore *sem) {

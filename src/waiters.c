@@ -3,9 +3,9 @@
  * waiters.c - spots and their queues. */
 #include "waiters.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "plant.h"
 #include "runner.h"
 
@@ -26,7 +26,7 @@ static hf_spot **bucket_of(hf_spots *spots, uint32_t hash) {
 
 int hf__spots_init(hf_spots *spots) {
     memset(spots, 0, sizeof *spots);
-    spots->buckets = calloc(FIRST_BUCKETS, sizeof(hf_spot *));
+    spots->buckets = hf__calloc(FIRST_BUCKETS, sizeof(hf_spot *));
     if (!spots->buckets)
         return HF_ENO_MEMORY;
     spots->n_buckets = FIRST_BUCKETS;
@@ -36,8 +36,8 @@ int hf__spots_init(hf_spots *spots) {
 
 static void destroy(hf_spot *spot) {
     pthread_mutex_destroy(&spot->mu);
-    free(spot->numbers);
-    free(spot);
+    hf__free(spot->numbers);
+    hf__free(spot);
 }
 
 void hf__spots_free(hf_spots *spots) {
@@ -48,7 +48,7 @@ void hf__spots_free(hf_spots *spots) {
             next = spot->next;
             destroy(spot);
         }
-    free(spots->buckets);
+    hf__free(spots->buckets);
     pthread_mutex_destroy(&spots->mu);
 }
 
@@ -56,7 +56,7 @@ void hf__spots_free(hf_spots *spots) {
 static void grow(hf_spots *spots) {
     size_t n = spots->n_buckets * 2;
     hf_spot **old = spots->buckets;
-    hf_spot **wide = calloc(n, sizeof(hf_spot *));
+    hf_spot **wide = hf__calloc(n, sizeof(hf_spot *));
 
     if (!wide)
         return;
@@ -69,7 +69,7 @@ static void grow(hf_spots *spots) {
         }
     spots->buckets = wide;
     spots->n_buckets = n;
-    free(old);
+    hf__free(old);
 }
 
 static hf_spot *find(hf_spots *spots, hf_kind kind, const char *name,
@@ -84,7 +84,7 @@ static hf_spot *find(hf_spots *spots, hf_kind kind, const char *name,
 
 static hf_spot *create(hf_kind kind, const char *name, uint32_t hash) {
     size_t size = strlen(name) + 1;
-    hf_spot *spot = calloc(1, sizeof *spot + size);
+    hf_spot *spot = hf__calloc(1, sizeof *spot + size);
 
     if (!spot)
         return NULL;
@@ -306,7 +306,7 @@ void hf__number_put(hf_spot *spot, hf_number number) {
     hf_number *wide;
 
     if (spot->n_numbers == spot->room) {
-        wide = realloc(spot->numbers, room * sizeof *wide);
+        wide = hf__realloc(spot->numbers, room * sizeof *wide);
         if (!wide)
             return;
         spot->numbers = wide;

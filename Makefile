@@ -43,12 +43,12 @@ test: ##        test everything, three times: plain, asan+ubsan, tsan
 	@$(cmake) -B $(BUILD)/asan -DHF_TESTS=ON -DHF_SANITIZE=address
 	@ninja -C $(BUILD)/asan --quiet -j$(JOBS)
 	@tools/lane.sh $(BUILD)/asan $(TEST_JOBS) \
-		-L 'unit|contract|backend|fault|cli|console|examples|loops' -E '$(seen)'
+		-L 'unit|contract|backend|fault|cpp|cli|console|examples|loops' -E '$(seen)'
 	@echo "== tests, thread sanitizer"
 	@$(cmake) -B $(BUILD)/tsan -DHF_TESTS=ON -DHF_SANITIZE=thread
 	@ninja -C $(BUILD)/tsan --quiet -j$(JOBS)
 	@tools/lane.sh $(BUILD)/tsan $(TEST_JOBS) \
-		-L 'unit|contract|backend|fault|torture|console|loops' -E '$(seen)'
+		-L 'unit|contract|backend|fault|cpp|torture|console|loops' -E '$(seen)'
 
 # Redisson 3 and 4, redis-py and Node's redlock are fetched for it; what cannot
 # be fetched is skipped.
@@ -126,7 +126,7 @@ coverage: ##    lines and branches that the tests go through; minutes
 	@tools/setup.sh test
 	@BUILD=$(BUILD) tools/coverage.sh full
 
-sources = $(shell find include src view cli console examples test bench proof -name '*.[ch]')
+sources = $(shell find include src view cli console examples test bench proof -name '*.[ch]' -o -name '*.[ch]pp')
 
 packages: ##    Debian's packages, into build/packages, and try them
 	@tools/setup.sh test

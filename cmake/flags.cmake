@@ -9,8 +9,8 @@ add_library(hf_flags INTERFACE)
 target_compile_definitions(hf_flags INTERFACE _GNU_SOURCE)
 target_compile_options(hf_flags INTERFACE
     -Wall -Wextra -Wshadow -Wformat=2 -Wvla -Wimplicit-fallthrough
-    -Wstrict-prototypes -Wmissing-prototypes
-    $<$<C_COMPILER_ID:Clang>:-Wthread-safety>
+    "$<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-Wmissing-prototypes>"
+    $<$<COMPILE_LANG_AND_ID:C,Clang>:-Wthread-safety>
     $<$<BOOL:${HF_WERROR}>:-Werror>)
 target_link_options(hf_flags INTERFACE
     -Wl,--as-needed -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)

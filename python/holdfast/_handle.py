@@ -16,6 +16,7 @@ import atexit
 import itertools
 import os
 import threading
+import weakref
 from collections import deque
 from contextlib import contextmanager
 from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Set
@@ -99,7 +100,7 @@ class Handle:
         self.numbers = numbers or Numbers()
         self._pid = os.getpid()
         self.before_free: List[Callable[[], object]] = []
-        self.on_free: List[Callable[[], object]] = []
+        self.on_free: List[weakref.WeakMethod[Any]] = []
         with _shared.changed:
             for parent in parents:
                 parent._children.add(self)
@@ -175,8 +176,10 @@ class Handle:
                 parent._children.discard(self)
             _shared.roots.discard(self)
             _shared.changed.notify_all()
-        for tell in self.on_free:
-            tell()
+        for known in list(self.on_free):
+            tell = known()
+            if tell:
+                tell()
 
     def _close(self) -> Optional[int]:
         """The pointer, for whoever is the first to want it freed; nobody uses

@@ -5,13 +5,20 @@ The loop reads the client's descriptor while something that began in it has not
 ended, and no longer; so a client may serve several loops, one after the other
 or at a time.  Which of them runs hf_process does not matter: each end is told
 to its own loop.
+
+What is under way belongs to its loop, as a socket does on which a task waits:
+everybody else knows it weakly.  So it goes with a loop that is closed, its task
+is closed, and the library no longer waits.
 """
 from __future__ import annotations
 
 import asyncio
 import ctypes
 import threading
-from typing import Any, Awaitable, Callable, Dict, Optional, Tuple
+import weakref
+from typing import (
+    Any, Awaitable, Callable, Iterable, List, Optional, Set, Tuple, Union,
+)
 
 from . import _native
 from ._handle import Handle, library, meaning
@@ -20,35 +27,60 @@ from .errors import Cancelled, check, from_code
 Loop = asyncio.AbstractEventLoop
 
 
+class _Reader:
+    """What a loop has of a client."""
+
+    def __init__(self, process: Callable[[], None]) -> None:
+        self._process = process
+        self.operations: Set[_Operation] = set()
+
+    def __call__(self) -> None:
+        self._process()
+
+
 class Pump:
     """Runs what is due in a client, for the loops that wait for it."""
 
     def __init__(self, client: Handle) -> None:
         self._client = client
         self._turn = threading.Lock()  # hf_process is for one at a time
-        self._reads: Dict[Loop, int] = {}
+        self._readers: weakref.WeakKeyDictionary[
+            Loop, weakref.ref[_Reader]] = weakref.WeakKeyDictionary()
         self._fd = -1
         client.before_free.append(self.stop)
 
-    def begin(self, loop: Loop) -> None:
+    @property
+    def loops(self) -> List[Loop]:
+        """That read the descriptor now."""
+        return [loop for loop in list(self._readers) if self._reader(loop)]
+
+    def _reader(self, loop: Loop) -> Optional[_Reader]:
+        known = self._readers.get(loop)
+        return known() if known else None
+
+    def begin(self, loop: Loop, operation: _Operation) -> None:
         if self._fd < 0:
             fd = self._client.call(library.hf_fd)
             if fd < 0:
                 raise from_code(fd)
             self._fd = fd
-        n = self._reads.get(loop, 0)
-        if n == 0:
-            loop.add_reader(self._fd, self._process)
-        self._reads[loop] = n + 1
+        reader = self._reader(loop)
+        if reader is None:
+            reader = _Reader(self._process)
+            loop.add_reader(self._fd, reader)
+            self._readers[loop] = weakref.ref(reader)
+        reader.operations.add(operation)
 
-    def end(self, loop: Loop) -> None:
-        n = self._reads.get(loop, 0)
-        if n > 1:
-            self._reads[loop] = n - 1
-        elif n == 1:
-            del self._reads[loop]
-            if not loop.is_closed():
-                loop.remove_reader(self._fd)
+    def end(self, loop: Loop, operation: _Operation) -> None:
+        reader = self._reader(loop)
+        if reader:
+            reader.operations.discard(operation)
+            if not reader.operations:
+                self._forget(loop)
+
+    def _forget(self, loop: Loop) -> None:
+        if self._readers.pop(loop, None) and not loop.is_closed():
+            loop.remove_reader(self._fd)
 
     def _process(self) -> None:
         if not self._turn.acquire(blocking=False):
@@ -62,12 +94,31 @@ class Pump:
     def stop(self) -> None:
         """The client closes, and its descriptor may be somebody else's then:
         nobody may look at that on our behalf."""
-        for loop in list(self._reads):
+        for loop in self.loops:
             _in_loop(loop, self._forget, loop)
 
-    def _forget(self, loop: Loop) -> None:
-        if self._reads.pop(loop, 0):
-            loop.remove_reader(self._fd)
+
+class Pumps:
+    """Of several clients: it is not said by which of them several locks as one
+    are told."""
+
+    def __init__(self, pumps: Iterable[Pump]) -> None:
+        self._pumps = list(pumps)
+
+    def begin(self, loop: Loop, operation: _Operation) -> None:
+        try:
+            for pump in self._pumps:
+                pump.begin(loop, operation)
+        except BaseException:
+            self.end(loop, operation)
+            raise
+
+    def end(self, loop: Loop, operation: _Operation) -> None:
+        for pump in self._pumps:
+            pump.end(loop, operation)
+
+
+AnyPump = Union[Pump, Pumps]
 
 
 def _in_loop(loop: Loop, function: Callable[..., object],
@@ -90,14 +141,17 @@ class _Operation:
     """Something that has begun.  Its future has the result, and a text if
     that is an error."""
 
-    def __init__(self, pump: Pump, handle: Handle) -> None:
+    def __init__(self, pump: AnyPump, handle: Handle, keep: object) -> None:
+        self._loop = asyncio.get_running_loop()
         self._pump = pump
         self._handle = handle
-        self._loop = asyncio.get_running_loop()
+        self._keep = keep  # what the library writes to
         self.future: asyncio.Future[Tuple[int, str]] = (
             self._loop.create_future())
-        self.number = handle.numbers.add(self)
-        handle.on_free.append(self._freed)
+        pump.begin(self._loop, self)
+        self.number = handle.numbers.add(weakref.ref(self))
+        self._on_free = weakref.WeakMethod(self._freed)
+        handle.on_free.append(self._on_free)
 
     def done(self, rc: int, text: str) -> None:
         _in_loop(self._loop, self._settle, rc, text)
@@ -111,14 +165,18 @@ class _Operation:
             self.future.set_result((rc, text))
 
     def over(self) -> None:
-        self._pump.end(self._loop)
-        if not self._handle.closed:
-            self._handle.numbers.forget(self.number)
-            self._handle.on_free.remove(self._freed)
+        """Nobody waits for it any more.  If it has not ended, because its loop
+        was closed, what the library writes to stays as long as the handle."""
+        self._pump.end(self._loop, self)
+        if not self.future.done():
+            self._handle.numbers.add(self._keep)
+        self._handle.numbers.forget(self.number)
+        self._handle.on_free.remove(self._on_free)
 
 
 def _done(number: int, rc: int, failure: Any) -> None:
-    operation = meaning(number)
+    known = meaning(number)
+    operation = known() if known else None
     if operation:
         text = _native.text(failure.contents.text) if failure else ""
         operation.done(rc, text)
@@ -127,18 +185,21 @@ def _done(number: int, rc: int, failure: Any) -> None:
 _c_done = _native.DoneFn(_done)
 
 
-async def run(pump: Pump, handle: Handle, function: Callable[..., int],
-              *args: object,
+async def run(pump: AnyPump, handle: Handle, function: Callable[..., int],
+              *args: object, keep: object = None,
               undo: Optional[Callable[[], Awaitable[object]]] = None) -> int:
     """Begins function(handle, *args) and answers what it ends with.  Who is
     cancelled meanwhile cancels it and stays until it has ended; if it was done
     all the same it is undone, so that nothing of it is left."""
     failure = _native.Failure()
-    pump.begin(asyncio.get_running_loop())
-    operation = _Operation(pump, handle)
+    operation = _Operation(pump, handle, keep)
     try:
-        check(handle.call(function, *args, _c_done, operation.number,
-                          ctypes.byref(failure)), failure)
+        try:
+            check(handle.call(function, *args, _c_done, operation.number,
+                              ctypes.byref(failure)), failure)
+        except BaseException:  # it has not begun, and will not be told
+            operation.future.cancel()
+            raise
         try:
             await asyncio.shield(operation.future)
         except asyncio.CancelledError:

@@ -31,7 +31,7 @@ ANYBODY = object()  # owns what belongs to the object itself
 class Claim:
     name: str
 
-    def __init__(self, pump: aio.Pump, wait: Optional[Duration],
+    def __init__(self, pump: aio.AnyPump, wait: Optional[Duration],
                  on_lost: Optional[OnLost], *, anybody: bool,
                  apart: bool) -> None:
         self._pump = pump

@@ -58,7 +58,7 @@ class Job:
             await self.end_async()
 
         rc = await aio.run(self.client._pump, self.client._handle, begin,
-                           undo=undo)
+                           keep=pointer, undo=undo)
         return self._began(rc, pointer)
 
     def _pointer(self) -> ctypes.c_void_p:

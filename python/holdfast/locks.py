@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Optional, Tuple, Union
 
-from . import _native
+from . import _native, aio
 from ._handle import Handle, library
 from .claim import Claim, OnLost
 from .durations import Duration, option_ms
@@ -108,7 +108,9 @@ class Multi(Claim):
             raise Usage(f"an owner {owner!r}: it is 'caller' or 'handle'")
         self.locks = locks
         self.name = " + ".join(lock.name for lock in locks)
-        super().__init__(locks[0].client._pump, wait, on_lost,
+        clients = {lock.client: None for lock in locks}  # each once
+        super().__init__(aio.Pumps(client._pump for client in clients),
+                         wait, on_lost,
                          anybody=owner == "handle",
                          apart=any(lock.kind is Kind.PERMIT for lock in locks))
 

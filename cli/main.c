@@ -49,7 +49,9 @@ static void overview(FILE *out) {
           out);
     for (const command *const *cmd = commands; *cmd; cmd++)
         fprintf(out, "  %-11s %s\n", (*cmd)->name, (*cmd)->summary);
-    fprintf(out, "\n'holdfast COMMAND --help' tells more.  Stores: %s.\n",
+    fprintf(out,
+            "\n'holdfast COMMAND --help' tells more, 'man holdfast-COMMAND' "
+            "everything.\nStores: %s.\n",
             hf_stores());
 }
 

@@ -121,6 +121,8 @@ def link_from(site, page, target):
         posixpath.dirname(page.source), path))
     anchor = "#" + anchor if anchor else ""
     full = os.path.join(ROOT, source)
+    if re.fullmatch(r"man/.*\.scd", source):
+        source = source[:-4]  # the page, not what it is made of
     if source + "/" in site.pages:
         source += "/"
     elif source not in site.pages and os.path.isfile(full) and \
@@ -256,7 +258,10 @@ def render_text(page):
 def render_folder(site, page):
     folder = page.source.rstrip("/")
     items = []
-    for name in sorted(os.listdir(os.path.join(ROOT, folder))):
+    names = os.listdir(os.path.join(ROOT, folder))
+    if folder == "man":
+        names = [s[4:] for s in site.pages if s.startswith("man/")]
+    for name in sorted(names, key=lambda n: (n[-2:], n) if folder == "man" else n):
         source = folder + "/" + name
         known = site.pages.get(source)
         if known:
@@ -265,7 +270,8 @@ def render_folder(site, page):
                 html.escape(known.title or name)))
         else:
             items.append("<li><code>%s</code></li>" % html.escape(name))
-    page.title = {"docs/decisions": "Decisions"}.get(folder, folder)
+    page.title = {"docs/decisions": "Decisions", "man": "The manual"}.get(
+        folder, folder)
     if folder != "docs/decisions":
         page.group = None
     page.body = "<h1>%s</h1>\n<ul>%s</ul>" % (html.escape(page.title),

@@ -58,6 +58,10 @@ lint_one() { # PAGE
     text "$1" >"$tmp/text"
     wide=$(wc -L <"$tmp/text")
     [ "$wide" -le 80 ] || complain "$1 is $wide columns wide, 80 are enough"
+    if grep -nE '(^|[^A-Za-z0-9_])(_[A-Za-z]+_|\*[A-Za-z-]+\*)([^A-Za-z0-9_]|$)' \
+        "$tmp/text"; then
+        complain "$1 has marks of scdoc that were not understood"
+    fi
     case $1 in
     *.1) more="OPTIONS EXIT_STATUS ENVIRONMENT FILES SIGNALS EXAMPLES" ;;
     *) more= ;;
@@ -194,11 +198,19 @@ same_addresses() {
     same parameter holdfast-uri.7 "$tmp/listed" "$tmp/sources"
 }
 
+same_settings() {
+    sed -n 's/^ *\[SET_[A-Z]*\] = {"\([a-z-]*\)".*/\1/p' \
+        "$root/cli/settings.c" >"$tmp/sources"
+    entries "$pages/holdfast.conf.5" SETTINGS >"$tmp/listed"
+    same setting holdfast.conf.5 "$tmp/listed" "$tmp/sources"
+}
+
 check_same() {
     holdfast=$build/holdfast
     same_commands
     same_variables
     same_statuses
+    same_settings
     same_addresses
     echo "$(wc -l <"$tmp/commands") commands"
     exit "$bad"
@@ -255,6 +267,7 @@ self_test() {
     notice lint_one '' ''
     notice links_one '' ''
     notice lint_one "$(printf '%090d' 0)" '80 are enough'
+    notice lint_one '128+_n_' 'marks of scdoc'
     notice links_one '*holdfast-nobody*(1)' 'holdfast-nobody(1), which is not'
     notice links_one '*hf_nobody*(3)' 'hf_nobody(3), which is not'
     printf '.TH x 1\n.SH NAME\nx \\- y\n.SH NAME\n.P\n.P\n' >"$tmp/man/bad.1"

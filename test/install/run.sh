@@ -48,16 +48,16 @@ runs() { # program shared|static
 
 # Flags are words.
 # shellcheck disable=SC2046,SC2086
-by_pkg_config() { # program compiler source
-    "$2" $strict "$3" $(pkg-config --cflags --libs holdfast) \
+by_pkg_config() { # program compiler standard source
+    "$2" "$3" $strict "$4" $(pkg-config --cflags --libs holdfast) \
         "-Wl,-rpath,$lib" -o "$1_shared"
-    "$2" $strict "$3" $(pkg-config --cflags --libs holdfast-static) \
+    "$2" "$3" $strict "$4" $(pkg-config --cflags --libs holdfast-static) \
         -o "$1_static"
     runs "./$1_shared" shared
     runs "./$1_static" static
 }
-by_pkg_config c "$cc" "$example/main.c"
-by_pkg_config cpp "$cxx" "$example/main.cpp"
+by_pkg_config c "$cc" -std=c11 "$example/main.c"
+by_pkg_config cpp "$cxx" -std=c++17 "$example/main.cpp"
 
 # Where there is only the archive, --static is enough.
 mkdir archive
@@ -85,12 +85,14 @@ for source in examples/*.c examples/exactly-once/exactly-once.c; do
 done
 TMPDIR=$root examples/flash-sale >/dev/null || fail "an example does not run"
 
-# C headers, alone, in both languages; adapters want their loop's own header.
-# shellcheck disable=SC2086
-for header in $(cd moved/include && find . -name '*.h' ! -path '*/adapters/*'); do
+# Headers, alone; C's in both languages.  Adapters want their loop's own.
+for header in $(cd moved/include && find . -name '*.h*' ! -path '*/adapters/*'); do
     echo "#include <${header#./}>" >alone.c
-    "$cc" -std=c11 $strict -Imoved/include -fsyntax-only alone.c
+    # shellcheck disable=SC2086
     "$cxx" -std=c++17 $strict -Imoved/include -x c++ -fsyntax-only alone.c
+    # shellcheck disable=SC2086
+    [ "${header%.h}" = "$header" ] ||
+        "$cc" -std=c11 $strict -Imoved/include -fsyntax-only alone.c
 done
 
 # ---- by CMake --------------------------------------------------------------

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
 // main.cpp - the same from C++.
-#include <holdfast.h>
+#include <holdfast.hpp>
 
 #include <iostream>
 
 int main() {
-    hf_client *client = nullptr;
-    hf_error err;
-    if (hf_open(&client, "memory:", nullptr, &err) != HF_OK) {
-        std::cerr << err.text << '\n';
+    try {
+        holdfast::client client("memory:");
+        holdfast::lock lock(client, "example");
+        std::scoped_lock inside(lock);
+        std::cout << hf_version() << '\n';
+    } catch (const holdfast::error &error) {
+        std::cerr << error.what() << '\n';
         return 1;
     }
-    hf_close(client);
-    std::cout << hf_version() << '\n';
 }

@@ -23,6 +23,7 @@
 #include "support/want.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +111,32 @@ static void with_latch(void) {
 static void with_job(void) {
     hf_job_options brief = {.size = sizeof brief, .at_most_ms = 200};
     hf_expect(HF_OK, hf_job_begin(&it.job, shared, "x", &brief, ERR));
+}
+
+/* What an event loop uses belongs to its handle. */
+static void with_own_lock(void) {
+    hf_expect(HF_OK, hf_lock_new(&it.lock, shared, "x",
+                                 HF_LOCK_WITH(.kind = it.kind,
+                                              .flags = HF_OWNER_HANDLE),
+                                 ERR));
+}
+
+static void holding_own(void) {
+    with_own_lock();
+    hf_expect(HF_OK, hf_lock_try(it.lock, ERR));
+}
+
+static void while_another_holds_own(void) {
+    hf_expect(HF_OK, hf_lock_try(rival, ERR));
+    with_own_lock();
+}
+
+static void holding_own_briefly(void) {
+    hf_expect(HF_OK, hf_lock_new(&it.lock, shared, "x",
+                                 HF_LOCK_WITH(.lease_ms = 200,
+                                              .flags = HF_OWNER_HANDLE),
+                                 ERR));
+    hf_expect(HF_OK, hf_lock_try(it.lock, ERR));
 }
 
 static void guarded(void) {
@@ -223,6 +250,62 @@ CALL(call_stats_text, hf_stats_text(shared, NULL, 0) == 0)
 CALL(call_uri_check, hf_uri_check("redis://127.0.0.1", err))
 CALL(call_examine, hf_examine(shared, fact, NULL, err))
 CALL(call_rights, hf_rights(shared, "p:", rule, NULL, err))
+
+/* What was begun is waited for, by a thread that lacks memory as it is told. */
+static bool is_over;
+static int outcome;
+
+static void over(void *arg, int rc, const hf_error *err) {
+    (void)arg, (void)err;
+    is_over = true;
+    outcome = rc;
+}
+
+static int await(int begun) {
+    struct pollfd p = {.fd = hf_fd(shared), .events = POLLIN};
+    while (begun == HF_OK && !is_over) {
+        assert_true(poll(&p, 1, HF_TEST_LONG) > 0);
+        assert_true(hf_process(shared) >= 0);
+    }
+    is_over = false;
+    return begun == HF_OK ? outcome : begun;
+}
+
+static int work(void *arg, hf_error *err) {
+    (void)arg, (void)err;
+    return HF_OK;
+}
+
+CALL(call_fd, hf_fd(shared) < 0 ? hf_fd(shared) : HF_OK)
+CALL(call_process, hf_process(shared) < 0)
+CALL(call_acquire_async,
+     await(hf_lock_acquire_async(it.lock, 5000, over, NULL, err)))
+CALL(call_busy_async,
+     await(hf_lock_acquire_async(it.lock, 15, over, NULL, err)))
+CALL(call_release_async, await(hf_lock_release_async(it.lock, over, NULL, err)))
+CALL(call_release_after_async,
+     await(hf_lock_release_after_async(it.lock, 1, over, NULL, err)))
+CALL(call_extend_async,
+     await(hf_lock_extend_async(it.lock, 20000, over, NULL, err)))
+CALL(call_sem_acquire_async,
+     await(hf_semaphore_acquire_async(it.sem, 2, 1000, over, NULL, err)))
+CALL(call_sem_release_async,
+     await(hf_semaphore_release_async(it.sem, 1, over, NULL, err)))
+CALL(call_latch_wait_async,
+     await(hf_latch_wait_async(it.latch, 15, over, NULL, err)))
+CALL(call_latch_down_async,
+     await(hf_latch_count_down_async(it.latch, over, NULL, err)))
+CALL(call_job_begin_async,
+     await(hf_job_begin_async(&it.job, shared, "x", NULL, over, NULL, err)))
+CALL(call_call_async, await(hf_call_async(shared, work, over, NULL, err)))
+
+/* What could not be begun leaves the job as it is. */
+static int call_job_end_async(hf_error *err) {
+    int rc = hf_job_end_async(it.job, over, NULL, err);
+    if (rc == HF_OK)
+        it.job = NULL;
+    return await(rc);
+}
 
 /* Those that end something do so without memory as well. */
 static int call_close(hf_error *err) {
@@ -352,6 +435,26 @@ static const struct row {
     {"hf_guard_check", guarded, call_guard_check, QUIET, HF_LOCK},
     {"hf_guard_fd", guarded, call_guard_fd, ANY, HF_LOCK},
     {"hf_guard_leave", guarded, call_guard_leave, QUIET, HF_LOCK},
+    {"hf_fd", nothing, call_fd, ANY, HF_LOCK},
+    {"hf_process", nothing, call_process, QUIET, HF_LOCK},
+    {"hf_lock_acquire_async", with_own_lock, call_acquire_async, ANY, HF_LOCK},
+    {"hf_lock_acquire_async", with_own_lock, call_acquire_async, ANY, HF_WRITE},
+    {"hf_lock_acquire_async", while_another_holds_own, call_busy_async, LONG,
+     HF_LOCK},
+    {"hf_lock_release_async", holding_own, call_release_async, ANY, HF_LOCK},
+    {"hf_lock_release_after_async", holding_own_briefly,
+     call_release_after_async, ANY, HF_LOCK},
+    {"hf_lock_extend_async", holding_own, call_extend_async, ANY, HF_LOCK},
+    {"hf_semaphore_acquire_async", with_semaphore, call_sem_acquire_async, ANY,
+     HF_LOCK},
+    {"hf_semaphore_release_async", with_semaphore, call_sem_release_async, ANY,
+     HF_LOCK},
+    {"hf_latch_wait_async", with_latch, call_latch_wait_async, LONG, HF_LOCK},
+    {"hf_latch_count_down_async", with_latch, call_latch_down_async, ANY,
+     HF_LOCK},
+    {"hf_job_begin_async", nothing, call_job_begin_async, ANY, HF_LOCK},
+    {"hf_job_end_async", with_job, call_job_end_async, ANY, HF_LOCK},
+    {"hf_call_async", nothing, call_call_async, ANY, HF_LOCK},
     {"hf_list", holding, call_list, ANY, HF_LOCK},
     {"hf_clients", holding, call_clients, ANY, HF_LOCK},
     {"hf_deadlocks", holding, call_deadlocks, ANY, HF_LOCK},

@@ -17,6 +17,7 @@
 #include "support/suite.h"
 #include "support/voters.h"
 
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,6 +181,32 @@ static void several(hf_client *c) {
     hf_expect(HF_OK, hf_job_end(job, ERR));
 }
 
+static void over(void *arg, int rc, const hf_error *err) {
+    (void)err;
+    *(int *)arg = rc;
+}
+
+/* By an event loop: one that is granted, and one that is given up with its
+ * handle. */
+static void loops(hf_client *c) {
+    hf_lock *lock =
+        hf_test_lock(c, "life:e", HF_LOCK_WITH(.flags = HF_OWNER_HANDLE));
+    hf_lock *next =
+        hf_test_lock(c, "life:e", HF_LOCK_WITH(.flags = HF_OWNER_HANDLE));
+    struct pollfd p = {.fd = hf_fd(c), .events = POLLIN};
+    int rc = 1;
+    hf_expect(HF_OK, hf_lock_acquire_async(lock, 20000, over, &rc, ERR));
+    while (rc == 1) {
+        assert_true(poll(&p, 1, HF_TEST_LONG) > 0);
+        assert_true(hf_process(c) >= 0);
+    }
+    hf_expect(HF_OK, rc);
+    hf_expect(HF_OK, hf_lock_acquire_async(next, 20000, over, &rc, ERR));
+    hf_test_free(next);
+    hf_expect(HF_OK, hf_lock_release_async(lock, NULL, NULL, ERR));
+    hf_test_free(lock);
+}
+
 /* What a store does not have is not asked for twice. */
 static void looks(hf_client *c) {
     (void)hf_clients(c, client, NULL, ERR);
@@ -195,6 +222,7 @@ static void live(const char *uri) {
     locks(c);
     numbers(c);
     several(c);
+    loops(c);
     looks(c);
     hf_test_clear();
     assert_true(atomic_load(&calls) > before + 20);

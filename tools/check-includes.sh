@@ -108,6 +108,12 @@ src/acquire.*            deny   src/backend/*
 src/doing.*              deny   src/backend/*
 src/look*                deny   src/backend/*
 src/acquire.*            deny   src/lock.h
+src/runner.*             deny   src/client.h
+src/runner.*             deny   src/backend/*
+src/loop.*               deny   src/backend/*
+src/async.*              deny   src/backend/*
+src/backend/*            deny   src/runner.h
+src/backend/*            deny   src/loop.h
 src/waiters.*            deny   src/backend/*
 src/waiters.*            deny   src/lock.h
 src/keeper.*             deny   src/backend/*

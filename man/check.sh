@@ -85,7 +85,7 @@ links_one() { # PAGE
     [ -s "$tmp/references" ] || complain "$1 refers to no page"
     while read -r name section; do
         case $name in
-        holdfast* | hf_*)
+        holdfast* | libholdfast* | hf_*)
             [ -f "$pages/$name.$section" ] ||
                 complain "$1 refers to $name($section), which is not there"
             ;;

@@ -83,6 +83,7 @@ void options_help(const command *cmd) {
     options_each(cmd, help_row, NULL);
     printf("  %-30s %s\n  %-30s %s\n", "    --help", "show this help",
            "    --version", "show the version");
+    printf("\nEverything: man holdfast-%s\n", cmd->name);
 }
 
 static _Noreturn void answer_help(const command *cmd) {

@@ -8,7 +8,8 @@ Markdown file, says in a comment right before it what it is:
     ; run                     it must succeed, run by bash -e
     ; run exit=75 with=redis  it must exit with 75; redis://db1 in it is a
                               private server then (also zookeeper, etcd,
-                              postgres, mariadb); by=zsh: another shell
+                              postgres, mariadb; several with commas between);
+                              by=zsh: another shell
     ; not run: why            counted, and the reason is printed
     ; file                    it is no command
 
@@ -269,8 +270,8 @@ def run_transcript(block, text, folder, env):
 
 def run(block, folder, servers, unique):
     text = block.text
-    sort = block.options.get("with")
-    if sort:
+    sorts = block.options.get("with", "")
+    for sort in sorts.split(",") if sorts else []:
         uri = servers.uri(sort)
         if uri is None:
             return "skipped", "%s is not installed" % sort

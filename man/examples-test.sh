@@ -53,4 +53,20 @@ for page in page.1.scd page.md; do
     cat "$tmp/said"
     exit 1
 done
+
+# And a page that promises what a store does not keep: a simple lock, no order.
+page=$here/holdfast-guarantees.7.scd
+"$here/promises.py" "$page" sqlite >"$tmp/said" || { cat "$tmp/said" && exit 1; }
+awk '/^\|  simple/ || /^\|  order, lock/ { next_one = 1; print; next }
+    next_one { $2 = $2 == "-" ? "yes" : "no"; next_one = 0 } { print }' \
+    "$page" >"$tmp/page.7.scd"
+rc=0
+"$here/promises.py" "$tmp/page.7.scd" sqlite >"$tmp/said" || rc=$?
+for said in 'sqlite, simple: the page says yes' \
+    'sqlite, order, lock: the page says no'; do
+    grep -q "$said" "$tmp/said" && [ "$rc" = 1 ] && continue
+    echo "promises.py does not say: $said"
+    cat "$tmp/said"
+    exit 1
+done
 echo "what does not work was noticed"

@@ -179,11 +179,14 @@ static bool is_hopeless(const hf_quest *q) {
     return q->me.task && atomic_load(&q->client->silent);
 }
 
-/* It is our turn: does it come too late?  HF_OK: no. */
+/* It is our turn: does it come too late?  HF_OK: no.  A try asks in any
+ * case. */
 static int turn_is_late(const hf_quest *q) {
-    return q->me.cancelled                            ? HF_ECANCELLED :
-           is_hopeless(q) && hf__now() >= q->terms.by ? HF_ETIMEOUT :
-                                                        HF_OK;
+    if (q->me.cancelled && q->terms.waits)
+        return HF_ECANCELLED;
+    return q->terms.waits && is_hopeless(q) && hf__now() >= q->terms.by ?
+               HF_ETIMEOUT :
+               HF_OK;
 }
 
 /* In the queue.  HF_OK: we were given it. */

@@ -43,9 +43,15 @@ static quest_call *new_quest(hf_client *client, hf_tickets *of, hf_done_fn *fn,
                                         run_quest, fn, arg, err);
 }
 
+/* From then on it has only to leave.  A try has a question to ask, however
+ * late. */
+static hf_time leaves_at(const hf_terms *terms) {
+    return terms->waits ? terms->by : HF_NEVER;
+}
+
 static int begun_quest(quest_call *c, int rc) {
     if (rc == HF_GOES_ON)
-        c->ticket.task.by = c->quest.terms.by;
+        c->ticket.task.by = leaves_at(&c->quest.terms);
     return begun(&c->ticket, rc);
 }
 
@@ -74,7 +80,7 @@ static int acquire_all(hf_lock *lock, int wait_ms, hf_done_fn *fn, void *arg,
     rc = hf__errand_begin(&c->errand, lock, wait_ms, &c->ticket.task,
                           &c->ticket.err);
     if (rc == HF_GOES_ON)
-        c->ticket.task.by = c->errand.terms.by;
+        c->ticket.task.by = leaves_at(&c->errand.terms);
     return begun(&c->ticket, rc);
 }
 

@@ -29,12 +29,16 @@ typedef struct handle {
     int permits, lease_ms;
     bool lost;    /* we were told */
     bool waiting; /* a canceller may see to it */
+    bool begins;  /* it owns, and calls are begun and awaited */
+    bool over;    /* the last one is, and came to… */
+    int rc;
 } handle;
 
 typedef struct sim_worker {
     sim_program *program;
     sim_fiber *fiber;
     handle handles[HF_KINDS][MOST_NAMES], hot;
+    handle looped[HF_KINDS]; /* one for each kind, on the first name */
     hf_semaphore *semaphores[2];
     bool permits_set[2];
     hf_latch *latch;
@@ -320,6 +324,46 @@ static void hold(handle *h) {
     }
 }
 
+/* ---- as an event loop does --------------------------------------------- */
+
+static void on_over(void *arg, int rc, const hf_error *err) {
+    handle *h = arg;
+
+    (void)err;
+    if (h->over)
+        complain("a call was told twice");
+    h->over = true;
+    h->rc = rc;
+}
+
+/* Goes round until the call is over; the others of this program do, too, and
+ * whoever is first is told for all. */
+static int await(handle *h, int begun) {
+    if (begun != HF_OK)
+        complain("a call could not be begun");
+    while (!h->over) {
+        hf_process(h->program->client);
+        sim_sleep(HF_MS);
+    }
+    return h->rc;
+}
+
+static int acquire(handle *h, int wait_ms) {
+    if (!h->begins)
+        return hf_lock_acquire(h->lock, wait_ms, NULL);
+    h->over = false;
+    return await(h, hf_lock_acquire_async(h->lock, wait_ms, on_over, h, NULL));
+}
+
+static int release(handle *h) {
+    if (!h->begins)
+        return hf_lock_release(h->lock, NULL);
+    h->over = false;
+    return await(h, hf_lock_release_async(h->lock, on_over, h, NULL));
+}
+
+/* ---- taking and giving back -------------------------------------------- */
+
 static void give_back(handle *h) {
     uint32_t call = begin_call(h->program);
     hf_record r = about(h, HF_SAW_ASK, HF_DO_RELEASE, call);
@@ -328,7 +372,7 @@ static void give_back(handle *h) {
     if (h->kind != HF_FAIR && sim_one_in(16)) /* seen a little later */
         r.code = hf_lock_release_after(h->lock, (int)sim_between(1, 200), NULL);
     else
-        r.code = hf_lock_release(h->lock, NULL);
+        r.code = release(h);
     r.saw = HF_SAW_ANSWER;
     note(h->program, r);
     if (r.code == HF_ENOT_OWNER)
@@ -346,7 +390,7 @@ static bool take(handle *h, int wait_ms) {
     h->lost = false;
     ask(h, call, wait_ms);
     h->waiting = true;
-    rc = hf_lock_acquire(h->lock, wait_ms, NULL);
+    rc = acquire(h, wait_ms);
     h->waiting = false;
     answer(h, call, rc);
     return rc == HF_OK;
@@ -355,6 +399,31 @@ static bool take(handle *h, int wait_ms) {
 static void use_lock(sim_worker *k, hf_kind kind) {
     handle *h = handle_of(k, kind, (uint32_t)sim_below((uint64_t)scene.names));
 
+    if (take(h, pick_wait())) {
+        hold(h);
+        give_back(h);
+    }
+}
+
+/* On a name that threads want, too. */
+static void use_loop(sim_worker *k) {
+    static const hf_kind kinds[] = {HF_LOCK, HF_FAIR, HF_WRITE, HF_READ};
+    static const char *const names[HF_KINDS] = {
+        [HF_LOCK] = "lock-0", [HF_FAIR] = "fair-0", [HF_WRITE] = "file-0"};
+    hf_lock_options o = HF_LOCK_OPTIONS_INIT;
+    handle *h = &k->looped[o.kind = kinds[sim_below(4)]];
+
+    if (!h->lock) {
+        *h = (handle){.program = k->program,
+                      .kind = o.kind,
+                      .name = class_of(o.kind) * 100,
+                      .begins = true};
+        o.flags = HF_OWNER_HANDLE;
+        if (hf_lock_new(&h->lock, k->program->client, names[class_of(o.kind)],
+                        &o, NULL) < 0)
+            abort();
+        hf_lock_on_state(h->lock, on_state, h);
+    }
     if (take(h, pick_wait())) {
         hold(h);
         give_back(h);
@@ -655,9 +724,13 @@ static void act(sim_worker *k) {
         use_hot(k);
         return;
     }
-    switch (sim_below(20)) {
+    switch (sim_below(22)) {
     case 0:
         misuse(k);
+        break;
+    case 20:
+    case 21:
+        use_loop(k);
         break;
     case 1:
         use_lock(k, HF_SPIN);
@@ -718,6 +791,9 @@ static void cancel_waits(sim_worker *k) {
         for (int i = 0; i < MOST_NAMES; i++)
             if (k->handles[kind][i].waiting)
                 hf_lock_cancel(k->handles[kind][i].lock);
+    for (int kind = 0; kind < HF_KINDS; kind++)
+        if (k->looped[kind].waiting)
+            hf_lock_cancel(k->looped[kind].lock);
     if (k->hot.waiting)
         hf_lock_cancel(k->hot.lock);
     if (k->in_latch)
@@ -730,6 +806,8 @@ static void close_worker(sim_worker *k) {
     for (int kind = 0; kind < HF_KINDS; kind++)
         for (int i = 0; i < MOST_NAMES; i++)
             hf_lock_free(k->handles[kind][i].lock);
+    for (int kind = 0; kind < HF_KINDS; kind++)
+        hf_lock_free(k->looped[kind].lock);
     for (int i = 0; i < 2; i++)
         hf_semaphore_free(k->semaphores[i]);
     hf_latch_free(k->latch);

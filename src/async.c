@@ -407,5 +407,6 @@ int hf_call_async(hf_client *client, hf_work_fn *work, hf_done_fn *fn,
     if (!c)
         return err->code;
     c->work = work;
+    c->ticket.once = true; /* its numbers are its own */
     return begun(&c->ticket, HF_GOES_ON);
 }

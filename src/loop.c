@@ -135,7 +135,7 @@ static bool step_ticket(hf_task *task) {
     hf_ticket *ticket = (hf_ticket *)((char *)task - offsetof(hf_ticket, task));
     int rc = ticket->run(ticket);
 
-    if (rc == HF_SLEEPS)
+    if (rc == HF_SLEEPS && !ticket->once)
         return true;
     be_over(ticket, rc);
     return false;

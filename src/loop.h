@@ -45,7 +45,8 @@ struct hf_ticket {
     int rc;
     hf_error err;
 
-    int (*run)(hf_ticket *ticket); /* HF_SLEEPS, or what it came to */
+    int (*run)(hf_ticket *ticket); /* HF_SLEEPS, or what it came to… */
+    bool once;                     /* …which is whatever it returns */
     void (*undo)(
         hf_ticket *ticket); /* it came to HF_OK, and nobody hears of it;
                                     NULL: nothing is to be done */

@@ -208,6 +208,39 @@ void what_needs_no_store_is_told_in_the_loop(void **state) {
     hf_loop_close();
 }
 
+/* Its number means something to the caller alone, and it runs once. */
+typedef struct errand {
+    answer got; /* the first: it is note's */
+    int number, runs;
+} errand;
+
+static int count_and_return(void *arg, hf_error *err) {
+    errand *e = arg;
+    (void)err;
+    e->runs++;
+    return e->number;
+}
+
+void whatever_work_returns_is_told_in_the_loop(void **state) {
+    (void)state;
+    hf_loop_open();
+    hf_client *client = attached(0);
+    errand all[12] = {{.number = 0}};
+    for (int i = 0; i < 12; i++) {
+        all[i].number = i;
+        hf_expect(HF_OK,
+                  hf_call_async(client, count_and_return, note, &all[i], ERR));
+    }
+    run_until_told(12);
+    for (int i = 0; i < 12; i++) {
+        assert_int_equal(all[i].got.rc, i);
+        assert_int_equal(all[i].got.times, 1);
+        assert_int_equal(all[i].runs, 1);
+    }
+    hf_loop_detach(0);
+    hf_loop_close();
+}
+
 /* ---- many -------------------------------------------------------------- */
 
 /* Acquires, keeps it past the next tick, releases, and begins again. */

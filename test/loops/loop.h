@@ -34,6 +34,7 @@ int hf_loop_end(void **state);
     X(a_wait_ends_in_time_and_the_loop_ticks_meanwhile)                        \
     X(a_cancelled_wait_is_told_in_the_loop)                                    \
     X(what_needs_no_store_is_told_in_the_loop)                                 \
+    X(whatever_work_returns_is_told_in_the_loop)                               \
     X(what_a_callback_begins_is_told_as_well)                                  \
     X(two_clients_in_one_loop_exclude_each_other)                              \
     X(a_hundred_waiters_are_served_and_need_no_threads)                        \

@@ -12,7 +12,9 @@
  *
  * A lock for each job keeps the workers apart.  It cannot stop one that was
  * asleep, and writes late: that the database does, which refuses a token older
- * than one it has seen.  do_job() and finish() are what you came for.
+ * than one it has seen.  Twice, because a worker looks before it works: whoever
+ * has looked behind the guard knows that nobody before it writes any more.
+ * look(), finish() and do_job() are what you came for.
  *
  * Where the effect can be made conditional by itself, as by a unique key, do
  * that: it is better than any lock.  Here it cannot: it is a row like others. */
@@ -27,18 +29,21 @@ enum {
     JOBS = 12,
     WORKERS = 4,
     WORK_US = 3000,
-    LEASE_MS = 1000, /* so long a worker that sleeps keeps others out */
+    LEASE_MS = 300, /* so long a worker that sleeps keeps others out */
     WAIT_MS = 20000
 };
 
 /* Where a worker stands still for its director, to be killed or stopped. */
 typedef enum moment { NOWHERE, IN_WORK, IN_TRANSACTION, COMMITTED } moment;
 
+/* Where the guard is passed; all but the last are for the show. */
+typedef enum guarding { NOT_AT_ALL, AT_WRITE, AT_LOOK_AND_WRITE } guarding;
+
 typedef struct scene {
     const char *store; /* the locks'    */
     const db_sort *sort;
-    const char *where;  /* the database */
-    bool guarded;       /* writes pass the guard */
+    const char *where; /* the database */
+    guarding guarding;
     int news[2], go[2]; /* pipes, from and to who stands still */
     atomic_int *refused;
 } scene;
@@ -50,10 +55,17 @@ typedef struct news {
 
 typedef struct worker {
     const scene *scene;
-    moment pause; /* stands still there, the first time */
+    moment pause; /* stands still there, and ends behind it */
     hf_client *client;
     db *db;
 } worker;
+
+typedef struct task {
+    int job;
+    char id[16];      /* the same, for the database      */
+    const char *lock; /* its name                        */
+    uint64_t token;   /* as it was when it was granted   */
+} task;
 
 /* ---- a worker ---------------------------------------------------------- */
 
@@ -63,7 +75,6 @@ static void pause_at(worker *w, moment here, int job, uint64_t token) {
     char byte;
     if (w->pause != here)
         return;
-    w->pause = NOWHERE;
     stage_tell(w->scene->news[1], &n, sizeof n);
     stage_need(read(w->scene->go[0], &byte, 1) == 1, "go");
 }
@@ -73,62 +84,72 @@ static db_answer ask(worker *w, const char *sql, const char *one,
     return w->scene->sort->ask(w->db, sql, (const char *[2]){one, two}, cell);
 }
 
-/* The guard first, then the effect, in one transaction: from the guard to the
- * end nobody with another token gets in.  `resource` is the lock's name. */
-static db_answer write_all(worker *w, const char *resource, uint64_t token,
-                           int job) {
-    char id[16], number[24];
-    snprintf(id, sizeof id, "%d", job);
-    snprintf(number, sizeof number, "%" PRIu64, token);
-    db_answer answer = DB_OK;
-    if (w->scene->guarded)
-        answer = ask(w, w->scene->sort->pass, resource, number, NULL);
-    if (answer == DB_OK)
-        answer = ask(w, "INSERT INTO effect VALUES ($1, $2)", id, number, NULL);
-    pause_at(w, IN_TRANSACTION, job, token);
-    if (answer == DB_OK)
-        answer =
-            ask(w, "UPDATE job SET done = 1 WHERE id = $1", id, NULL, NULL);
+/* A transaction that begins with the guard: from there to its end nobody with
+ * another token gets in.  The resource is the lock's name. */
+static db_answer begin(worker *w, const task *t, bool guarded) {
+    char token[24];
+    db_answer answer = w->scene->sort->script(w->db, w->scene->sort->begin);
+    snprintf(token, sizeof token, "%" PRIu64, t->token);
+    if (answer == DB_OK && guarded)
+        answer = ask(w, w->scene->sort->pass, t->lock, token, NULL);
     return answer;
 }
 
-static db_answer finish(worker *w, const char *resource, uint64_t token,
-                        int job) {
-    db_answer answer = w->scene->sort->script(w->db, w->scene->sort->begin);
-    if (answer == DB_OK)
-        answer = write_all(w, resource, token, job);
+/* To be refused is in order, and told: another one has the job. */
+static db_answer end(worker *w, const task *t, db_answer answer) {
     if (answer == DB_OK)
         answer = w->scene->sort->script(w->db, "COMMIT");
     if (answer == DB_OK)
         return DB_OK;
-    printf("    job %d %s: %.*s\n", job,
+    const char *said = w->scene->sort->said(w->db);
+    printf("    job %d %s: %.*s\n", t->job,
            answer == DB_REFUSED ? "is refused" : "failed",
-           (int)strcspn(w->scene->sort->said(w->db), "\n"),
-           w->scene->sort->said(w->db));
+           (int)strcspn(said, "\n"), said);
     w->scene->sort->script(w->db, "ROLLBACK");
     if (answer == DB_REFUSED)
         atomic_fetch_add(w->scene->refused, 1);
     return answer;
 }
 
-/* With the lock held.  It may have been done while we waited for it. */
-static db_answer work_on(worker *w, hf_lock *lock, int job) {
+/* Is it still to be done?  Behind the guard, or one that was here before us may
+ * write after we have looked. */
+static db_answer look(worker *w, const task *t, int64_t *open) {
+    static const char sql[] =
+        "SELECT count(*) FROM job WHERE id = $1 AND done = 0";
+    db_answer answer = begin(w, t, w->scene->guarding == AT_LOOK_AND_WRITE);
+    if (answer == DB_OK)
+        answer = ask(w, sql, t->id, NULL, open);
+    return end(w, t, answer);
+}
+
+static db_answer finish(worker *w, const task *t) {
+    char token[24];
+    db_answer answer = begin(w, t, w->scene->guarding != NOT_AT_ALL);
+    snprintf(token, sizeof token, "%" PRIu64, t->token);
+    if (answer == DB_OK)
+        answer =
+            ask(w, "INSERT INTO effect VALUES ($1, $2)", t->id, token, NULL);
+    if (answer == DB_OK)
+        pause_at(w, IN_TRANSACTION, t->job, t->token);
+    if (answer == DB_OK)
+        answer =
+            ask(w, "UPDATE job SET done = 1 WHERE id = $1", t->id, NULL, NULL);
+    return end(w, t, answer);
+}
+
+/* With the lock held. */
+static db_answer work_on(worker *w, const task *t) {
     int64_t open = 0;
-    char id[16];
-    snprintf(id, sizeof id, "%d", job);
-    db_answer answer =
-        ask(w, "SELECT count(*) FROM job WHERE id = $1 AND done = 0", id, NULL,
-            &open);
+    db_answer answer = look(w, t, &open);
     if (answer != DB_OK || !open)
         return answer;
-    uint64_t token = hf_lock_token(lock); /* 0 when it is lost: keep it */
     stage_sleep_us(WORK_US);
-    pause_at(w, IN_WORK, job, token);
-    /* hf_lock_is_held would say no to who overslept.  But to look and to write
+    pause_at(w, IN_WORK, t->job, t->token);
+    /* hf_lock_is_held would say no to who overslept.  But to ask and to write
      * are two steps, and one may fall asleep between them. */
-    answer = finish(w, hf_lock_name(lock), token, job);
+    answer = finish(w, t);
     if (answer == DB_OK)
-        pause_at(w, COMMITTED, job, token);
+        pause_at(w, COMMITTED, t->job, t->token);
     return answer;
 }
 
@@ -138,38 +159,49 @@ static bool do_job(worker *w, int job, int wait_ms) {
     hf_lock *lock = NULL;
     hf_error err;
     char name[32];
+    task t = {.job = job, .lock = name};
     db_answer answer = DB_OK;
+    snprintf(t.id, sizeof t.id, "%d", job);
     snprintf(name, sizeof name, "job:%d", job);
     int rc = hf_lock_new(&lock, w->client, name, NULL, &err);
     if (rc == HF_OK)
         rc = hf_lock_acquire(lock, wait_ms, &err);
     if (rc == HF_OK)
-        answer = work_on(w, lock, job);
-    else if (rc != HF_BUSY)
+        t.token = hf_lock_token(lock); /* kept: when it is lost this says 0 */
+    if (t.token)
+        answer = work_on(w, &t);
+    if (rc < HF_OK)
         fprintf(stderr, "job %d: %s\n", job, err.text);
     hf_lock_free(lock); /* which releases it */
     return rc >= HF_OK && answer != DB_FAILED;
 }
 
-/* The first round takes what is free, the second waits for the rest: whoever
- * works on that may die. */
-static bool do_all(worker *w) {
-    static const char next[] =
+static bool next_job(worker *w, int *job) {
+    static const char sql[] =
         "SELECT coalesce(min(id), 0) FROM job WHERE done = 0 AND id > $1";
-    for (int round = 0; round < 2; round++) {
-        int64_t job = 0;
-        for (int i = 0; i <= JOBS; i++) {
-            char last[24];
-            snprintf(last, sizeof last, "%" PRId64, job);
-            if (ask(w, next, last, NULL, &job) != DB_OK)
-                return false;
-            if (!job)
-                break;
-            if (!do_job(w, (int)job, round == 0 ? 0 : WAIT_MS))
-                return false;
-        }
-    }
+    char last[16];
+    int64_t next = 0;
+    snprintf(last, sizeof last, "%d", *job);
+    db_answer answer = ask(w, sql, last, NULL, &next);
+    *job = (int)next;
+    return answer == DB_OK;
+}
+
+/* All open jobs, once. */
+static bool do_round(worker *w, int wait_ms) {
+    int job = 0;
+    do {
+        if (!next_job(w, &job) || (job && !do_job(w, job, wait_ms)))
+            return false;
+    } while (job && w->pause == NOWHERE);
     return true;
+}
+
+/* The first round takes what is free, the second waits for the rest: whoever
+ * works on that may die.  Who stands still for the show does one job, the first
+ * that is open, and waits for it. */
+static bool do_all(worker *w) {
+    return (w->pause != NOWHERE || do_round(w, 0)) && do_round(w, WAIT_MS);
 }
 
 static int work(void *arg) {
@@ -214,39 +246,59 @@ static bool fill(const scene *s) {
     return ok;
 }
 
-/* Starts a worker, and returns when it stands still there. */
-static pid_t start_until(const scene *s, moment pause, const char *then) {
-    worker w = {.scene = s, .pause = pause};
+/* Starts a worker, and returns when it stands still there: stopped, so that it
+ * does not renew its lease either. */
+static pid_t start_until(const scene *s, worker w, const char *then) {
     news n;
+    w.scene = s;
     pid_t pid = stage_start(work, &w);
     if (!stage_hear(s->news[0], &n, sizeof n, WAIT_MS)) {
         fprintf(stderr, "a worker did not come to its job\n");
         exit(1);
     }
+    stage_stop(pid);
     printf("    job %d, token %" PRIu64 ": its worker %s\n", n.job, n.token,
            then);
     return pid;
 }
 
-/* Three are killed, one is stopped, the others do what there is to do; then the
- * stopped one goes on where it was.  False: one failed that was not killed. */
-static bool play(const scene *s) {
+/* The only one that stands still and is not stopped reads the byte. */
+static bool wake(const scene *s, pid_t pid, const char *what) {
+    printf("    %s\n", what);
+    kill(pid, SIGCONT);
+    stage_tell(s->go[1], "g", 1);
+    return stage_ended_well(pid);
+}
+
+static void kill_three(const scene *s) {
+    stage_kill(start_until(s, (worker){.pause = IN_WORK}, "is killed at work"));
+    stage_kill(start_until(s, (worker){.pause = IN_TRANSACTION},
+                           "is killed in its transaction"));
+    stage_kill(start_until(s, (worker){.pause = COMMITTED},
+                           "is killed before it releases"));
+}
+
+/* The sleeper wakes up when the next one has looked, and not yet written. */
+static bool wake_between(const scene *s) {
+    pid_t sleeper = start_until(s, (worker){.pause = IN_WORK}, "falls asleep");
+    pid_t next = start_until(s, (worker){.pause = IN_WORK},
+                             "is the next one, and works");
+    bool ok = wake(s, sleeper, "the sleeper wakes up, and writes");
+    return wake(s, next, "the next one writes") && ok;
+}
+
+/* The sleeper wakes up when all is done, by others. */
+static bool wake_last(const scene *s) {
     pid_t pids[WORKERS];
     worker w = {.scene = s};
     bool ok = true;
-    stage_kill(start_until(s, IN_WORK, "is killed at work"));
-    stage_kill(start_until(s, IN_TRANSACTION, "is killed in its transaction"));
-    stage_kill(start_until(s, COMMITTED, "is killed before it releases"));
-    pid_t sleeper = start_until(s, IN_WORK, "falls asleep");
-    stage_stop(sleeper);
+    pid_t sleeper = start_until(s, (worker){.pause = IN_WORK}, "falls asleep");
     for (int i = 0; i < WORKERS; i++)
         pids[i] = stage_start(work, &w);
     for (int i = 0; i < WORKERS; i++)
         ok = stage_ended_well(pids[i]) && ok;
-    printf("    all is done; the sleeper wakes up, and writes\n");
-    kill(sleeper, SIGCONT);
-    stage_tell(s->go[1], "g", 1);
-    return stage_ended_well(sleeper) && ok;
+    return wake(s, sleeper, "all is done; the sleeper wakes up, and writes") &&
+           ok;
 }
 
 typedef struct sum {
@@ -273,20 +325,30 @@ static bool count(const scene *s, sum *ret) {
     return ok;
 }
 
-/* True: with the guard each effect was there once, without it one was not. */
-static bool act(scene *s, bool guarded) {
-    const char *how = guarded ? "with the guard" : "without the guard";
+/* Returns how many jobs have one effect; -1: it failed. */
+static int64_t act(scene *s, guarding where, const char *how) {
     sum n;
     *s->refused = 0;
-    s->guarded = guarded;
+    s->guarding = where;
     printf("%s:\n", how);
-    if (!fill(s) || !play(s) || !count(s, &n))
-        return false;
+    if (!fill(s))
+        return -1;
+    kill_three(s);
+    if (!wake_between(s) || !wake_last(s) || !count(s, &n))
+        return -1;
     printf("%s: %" PRId64 " of %d jobs done, %" PRId64 " effects, %" PRId64
            " jobs exactly once; late writes refused: %d\n",
            how, n.done, JOBS, n.effects, n.once, *s->refused);
-    return n.done == JOBS && (guarded ? n.effects == JOBS && n.once == JOBS :
-                                        n.effects > JOBS && n.once < JOBS);
+    return n.done == JOBS ? n.once : -1;
+}
+
+/* True: only the last of them did it. */
+static bool show(scene *s) {
+    int64_t without = act(s, NOT_AT_ALL, "without the guard");
+    int64_t half = act(s, AT_WRITE, "with the guard at the write alone");
+    int64_t with = act(s, AT_LOOK_AND_WRITE, "with the guard");
+    return without >= 0 && without < JOBS && half >= 0 && half < JOBS &&
+           with == JOBS;
 }
 
 int main(int argc, char **argv) {
@@ -302,8 +364,7 @@ int main(int argc, char **argv) {
            argc > 1 ? "PostgreSQL" : "SQLite: no PostgreSQL was named");
     stage_need(pipe2(s.news, O_CLOEXEC) == 0 && pipe2(s.go, O_CLOEXEC) == 0,
                "pipe");
-    bool ok = act(&s, false);
-    ok = act(&s, true) && ok;
+    bool ok = show(&s);
     stage_close(&here);
     return ok ? 0 : 1;
 }

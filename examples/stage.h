@@ -30,9 +30,10 @@
 enum { STAGE_LIMIT_S = 60 }; /* an example that takes longer is ended */
 
 typedef struct stage {
-    char folder[200]; /* for this run only            */
-    char store[256];  /* where the locks are          */
-    int64_t began_ms; /* for what is printed as time  */
+    char folder[200];  /* for this run only              */
+    const char *store; /* where the locks are            */
+    char own[256];     /* that, if nothing else was said */
+    int64_t began_ms;  /* for what is printed as time    */
 } stage;
 
 /* For what cannot go wrong unless the machine is out of something. */
@@ -65,11 +66,9 @@ static inline void stage_open(stage *s, const char *store) {
     snprintf(s->folder, sizeof s->folder, "%.150s/holdfast-XXXXXX",
              tmp && *tmp ? tmp : "/tmp");
     stage_need(mkdtemp(s->folder) != NULL, s->folder);
-    if (store)
-        snprintf(s->store, sizeof s->store, "%s", store);
-    else
-        snprintf(s->store, sizeof s->store, "sqlite:%s/locks.db", s->folder);
-    printf("locks in %s\n", store ? "the store that was named" : s->store);
+    snprintf(s->own, sizeof s->own, "sqlite:%s/locks.db", s->folder);
+    s->store = store ? store : s->own;
+    printf("locks in %s\n", store ? "the store that was named" : s->own);
 }
 
 static inline int stage_remove(const char *path, const struct stat *st,

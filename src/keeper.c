@@ -904,13 +904,26 @@ bool hf__keeper_drop(hf_keeper *k, hf_hold *h, int *why) {
     return lost;
 }
 
+bool hf__keeper_claim(hf_keeper *k, const hf_hold *h, hf_claim *ret) {
+    bool there;
+
+    pthread_mutex_lock(&k->mu);
+    there = h->slot != 0;
+    if (there)
+        *ret = h->claim;
+    pthread_mutex_unlock(&k->mu);
+    return there;
+}
+
+/* What is over meanwhile belongs to whoever ends it. */
 void hf__keeper_extended(hf_keeper *k, hf_hold *h, hf_time asked,
                          const hf_claim *c) {
     pthread_mutex_lock(&k->mu);
-    h->claim.lease_ms = c->lease_ms;
-    lease(h, asked, c->lease_ms);
-    if (h->slot)
+    if (h->slot) {
+        h->claim.lease_ms = c->lease_ms;
+        lease(h, asked, c->lease_ms);
         renewed(k, h, asked, c->session_ms);
+    }
     pthread_mutex_unlock(&k->mu);
 }
 

@@ -108,6 +108,10 @@ bool hf__keeper_hand_over(hf_keeper *k, hf_hold *h, hf_time *at);
  * h->ended is when. */
 bool hf__keeper_drop(hf_keeper *k, hf_hold *h, int *why);
 
+/* The claim as it is now, for its owner to set its lease anew; false: the hold
+ * is over, by another thread of that owner's perhaps. */
+bool hf__keeper_claim(hf_keeper *k, const hf_hold *h, hf_claim *ret);
+
 /* A lease set anew by its owner, as the claim has it. */
 void hf__keeper_extended(hf_keeper *k, hf_hold *h, hf_time asked,
                          const hf_claim *c);

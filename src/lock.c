@@ -623,12 +623,15 @@ static void give(hf_lock *lock, hf_hold *h) {
 
 static int extend(hf_client *client, hf_hold *h, int lease_ms, hf_error *err) {
     hf_backend *be = client->be;
-    hf_claim c = h->claim, *batch = &c;
+    hf_claim c, *batch = &c;
     hf_time asked = hf__now();
+    bool there = hf__keeper_claim(client->keeper, h, &c);
     int rc;
 
     if (!hf__hold_lives(h))
         return HF_ELOST;
+    if (!there)
+        return HF_ENOT_OWNER;
     c.lease_ms = lease_ms;
     rc = be->ops->renew(be, &batch, 1, hf__after_ms(client->host.timeout_ms),
                         err);
@@ -652,7 +655,7 @@ int hf__lock_extend(hf_lock *lock, int lease_ms, hf_error *err) {
     give(lock, h);
     if (rc == HF_ELOST)
         hf__fail(err, rc, "lock '%s' was lost", hf_lock_name(lock));
-    return rc;
+    return rc == HF_ENOT_OWNER ? not_owner(lock, err) : rc;
 }
 
 int hf_lock_extend(hf_lock *lock, int lease_ms, hf_error *err) {
@@ -730,15 +733,18 @@ int hf_lock_holds(hf_lock *lock) {
     return count;
 }
 
+/* Under the mu: a hold that is handed over has another one. */
 uint64_t hf_lock_token(hf_lock *lock) {
-    hf_hold *h = borrow(lock);
+    hf_hold *h;
     uint64_t token = 0;
 
-    if (!h)
+    if (!lock || is_multi(lock) || hf__check_process(lock->client, NULL))
         return 0;
-    if (hf__hold_lives(h))
+    pthread_mutex_lock(&lock->spot->mu);
+    h = hf__hold_of(lock->spot, who_asks(lock), mode_of(lock));
+    if (h && hf__hold_lives(h))
         token = h->claim.token;
-    give(lock, h);
+    pthread_mutex_unlock(&lock->spot->mu);
     return token;
 }
 

@@ -33,6 +33,7 @@ static struct {
     hf_lock *free;   /* by nobody */
     hf_lock *member; /* for a multi-lock */
     hf_lock *begun;  /* by its handle, for what is begun and not waited for */
+    hf_lock *rival;  /* wants the same, by its handle, too */
     hf_semaphore *sem;
     hf_latch *latch;
     hf_job *job;
@@ -122,6 +123,7 @@ static void set_stage_with(hf_client *client) {
     it.free = new_lock("free", 0);
     it.member = new_lock("member", 0);
     it.begun = new_lock("begun", HF_OWNER_HANDLE);
+    it.rival = new_lock("begun", HF_OWNER_HANDLE);
     hf_expect(HF_OK, hf_lock_try(it.lock, ERR));
     hf_expect(HF_OK, hf_lock_try(it.owned, ERR));
     hf_expect(HF_OK, hf_semaphore_new(&it.sem, client, "sem", ERR));
@@ -166,6 +168,7 @@ static void clear_stage(void) {
     hf_latch_free(it.latch);
     hf_semaphore_free(it.sem);
     hf_lock_free(it.begun);
+    hf_lock_free(it.rival);
     hf_lock_free(it.member);
     hf_lock_free(it.free);
     hf_lock_free(it.owned);
@@ -254,6 +257,8 @@ static int call_acquire(void) {
     int rc = hf_lock_acquire(it.free, WAIT_MS, NULL);
     if (rc == HF_OK)
         hf_lock_release(it.free, NULL);
+    if (hf_lock_acquire(it.rival, WAIT_MS, NULL) == HF_OK)
+        hf_lock_release(it.rival, NULL);
     return rc;
 }
 
@@ -327,13 +332,17 @@ CALL(store, strcmp(hf_store(it.client), it.store) != 0)
 CALL(lock_store, strcmp(hf_lock_store(it.lock), it.store) != 0)
 DO(cancel, hf_lock_cancel(it.free))
 CALL(name, strcmp(hf_lock_name(it.lock), "held") != 0)
-CALL(extend, hf_lock_extend(it.owned, 20000, NULL))
+CALL(extend, (hf_lock_extend(it.rival, 20000, NULL),
+              hf_lock_extend(it.owned, 20000, NULL)))
 CALL(force, hf_lock_force_release(it.free, NULL, NULL))
-CALL(is_held, hf_lock_is_held(it.owned))
-CALL(remaining, hf_lock_remaining_ms(it.owned))
-CALL(holds, hf_lock_holds(it.owned))
-CALL(token, hf_lock_token(it.owned) != 0)
-CALL(owner, hf_lock_owner(it.owned, (char[200]){0}, 200))
+/* Of one that others release meanwhile, too. */
+CALL(is_held, (hf_lock_is_held(it.rival), hf_lock_is_held(it.owned)))
+CALL(remaining,
+     (hf_lock_remaining_ms(it.rival), hf_lock_remaining_ms(it.owned)))
+CALL(holds, (hf_lock_holds(it.rival), hf_lock_holds(it.owned)))
+CALL(token, (hf_lock_token(it.rival), hf_lock_token(it.owned) != 0))
+CALL(owner, (hf_lock_owner(it.rival, (char[200]){0}, 200),
+             hf_lock_owner(it.owned, (char[200]){0}, 200)))
 CALL(last_token, hf_lock_last_token(it.lock, &(uint64_t){0}, NULL))
 DO(on_state, hf_lock_on_state(it.free, hf_test_hear, &(hf_test_ear){0}),
    hf_lock_on_state(it.free, NULL, NULL))
@@ -671,6 +680,8 @@ static void the_parent_is_answered_otherwise(void **state) {
 
 enum { THREADS = 4, ROUNDS = 6 };
 
+static pthread_barrier_t in_step;
+
 /* Each begins elsewhere, so that every call meets every other sooner or
  * later. */
 static void *call_all(void *arg) {
@@ -684,19 +695,44 @@ static void *call_all(void *arg) {
     return NULL;
 }
 
-static void any_threads_make_any_safe_calls_at_the_same_time(void **state) {
-    (void)state;
+/* Two by two the same at the same time, beside the one that comes next. */
+static void *call_pairs(void *arg) {
+    size_t mine = (size_t)(uintptr_t)arg;
+    const char *wrong = NULL;
+    for (size_t i = 0; i < ROWS; i++) {
+        const struct row *r = &rows[(i + mine / 2) % ROWS];
+        pthread_barrier_wait(&in_step);
+        for (int round = 0; r->threads == SAFE && round < ROUNDS; round++)
+            if (r->call() == HF_EFORKED)
+                wrong = r->name;
+    }
+    return (void *)wrong;
+}
+
+static void in_threads(void *(*run)(void *)) {
     pthread_t all[THREADS];
     void *wrong;
     set_stage_with(open_client());
+    pthread_barrier_init(&in_step, NULL, THREADS);
     for (size_t i = 0; i < THREADS; i++)
         assert_int_equal(
-            pthread_create(&all[i], NULL, call_all, (void *)(uintptr_t)i), 0);
+            pthread_create(&all[i], NULL, run, (void *)(uintptr_t)i), 0);
     for (size_t i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(all[i], &wrong), 0);
         assert_null(wrong);
     }
+    pthread_barrier_destroy(&in_step);
     clear_stage();
+}
+
+static void any_threads_make_any_safe_calls_at_the_same_time(void **state) {
+    (void)state;
+    in_threads(call_all);
+}
+
+static void any_threads_make_the_same_safe_call_at_the_same_time(void **state) {
+    (void)state;
+    in_threads(call_pairs);
 }
 
 /* Each thread has its own; clients and names are shared. */
@@ -733,15 +769,7 @@ static void *use_and_free(void *arg) {
 
 static void each_thread_frees_its_own_beside_others(void **state) {
     (void)state;
-    pthread_t all[THREADS];
-    set_stage_with(open_client());
-    for (size_t i = 0; i < THREADS; i++)
-        assert_int_equal(
-            pthread_create(&all[i], NULL, use_and_free, (void *)(uintptr_t)i),
-            0);
-    for (size_t i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_join(all[i], NULL), 0);
-    clear_stage();
+    in_threads(use_and_free);
 }
 
 /* ---- callbacks --------------------------------------------------------- */
@@ -799,6 +827,66 @@ static void a_callback_of_events_may_call_what_the_manual_says(void **state) {
     hf_expect(HF_OK, hf_lock_try(now, ERR));
     assert_int_equal(atomic_load(&called), ROWS);
     hf_lock_free(now);
+    clear_stage();
+}
+
+/* Whatever a client tells in hf_process. */
+static void call_from_loop(void *arg, const hf_event *event) {
+    (void)event;
+    if (atomic_load(&called) != 0)
+        return;
+    for (int i = 0; i < ROWS; i++) {
+        if (rows[i].callbacks != NO)
+            rows[i].call();
+        atomic_fetch_add(&called, 1);
+    }
+    *(int *)arg = hf_process(it.client);
+}
+
+static void in_the_loop_a_callback_may_call_anything(void **state) {
+    (void)state;
+    hf_client *client;
+    int inner = 0;
+    snprintf(it.store, sizeof it.store, "memory:loop");
+    hf_expect(HF_OK, hf_open(&client, it.store,
+                             HF_CLIENT_WITH(.on_event = call_from_loop,
+                                            .event_arg = &inner, .loop = true),
+                             ERR));
+    set_stage_with(client);
+    assert_int_equal(atomic_load(&called), 0);
+    assert_true(hf_process(client) > 0);
+    assert_int_equal(atomic_load(&called), ROWS);
+    assert_int_equal(inner, HF_EUSAGE);
+    clear_stage();
+}
+
+/* ---- cancellation ------------------------------------------------------ */
+
+/* A thread that is to end at its next cancellation point, and comes to none. */
+static void *call_cancelled(void *arg) {
+    atomic_int *made = arg;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    pthread_cancel(pthread_self());
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+    for (int i = 0; i < ROWS; i++) {
+        rows[i].call();
+        atomic_store(made, i + 1);
+    }
+    pthread_testcancel();
+    return NULL;
+}
+
+static void no_call_is_a_cancellation_point(void **state) {
+    (void)state;
+    pthread_t thread;
+    void *end;
+    atomic_int made = 0;
+    set_stage_with(open_client());
+    assert_int_equal(pthread_create(&thread, NULL, call_cancelled, &made), 0);
+    assert_int_equal(pthread_join(thread, &end), 0);
+    if (atomic_load(&made) < ROWS)
+        fail_msg("the thread ended in %s", rows[atomic_load(&made)].name);
+    assert_ptr_equal(end, PTHREAD_CANCELED);
     clear_stage();
 }
 
@@ -885,9 +973,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_forked_child_is_answered_as_the_manual_says),
     cmocka_unit_test(the_parent_is_answered_otherwise),
     cmocka_unit_test(any_threads_make_any_safe_calls_at_the_same_time),
+    cmocka_unit_test(any_threads_make_the_same_safe_call_at_the_same_time),
     cmocka_unit_test(each_thread_frees_its_own_beside_others),
     cmocka_unit_test(a_callback_of_loss_may_call_what_the_manual_says),
     cmocka_unit_test(a_callback_of_events_may_call_what_the_manual_says),
+    cmocka_unit_test(in_the_loop_a_callback_may_call_anything),
+    cmocka_unit_test(no_call_is_a_cancellation_point),
     cmocka_unit_test(what_never_waits_does_not_wait_for_a_silent_store),
     cmocka_unit_test(what_asks_a_silent_store_returns_in_time),
 };

@@ -13,6 +13,7 @@ threads and for asyncio.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import functools
 import os
 import threading
@@ -20,21 +21,21 @@ from typing import Any, Optional, Union
 
 from . import _native
 from ._native import LibraryMissing
-from .client import Client, open
+from .client import Client, open, sized
 from .counting import Count, Latch, Semaphore
 from .durations import Duration
 from .errors import (
     Auth, Busy, Cancelled, Cannot, Crowded, Deadlock, Doubt, Down, Error,
     Forbidden, Forked, Free, Full, Lost, Minority, Misuse, Name, NoMemory,
     NoStore, NotDone, NotHeld, NotOwner, ReadOnly, Replicas, Starting, Store,
-    System, Timeout, Tls, Uri, Usage,
+    System, Timeout, Tls, Uri, Usage, check,
 )
 from .guards import Guard, guard, guard_text
 from .job import Job
 from .locks import ALL, MAJORITY, Lock, Multi
 from .looking import (
     Ability, Event, EventKind, Fact, Kind, LogEntry, LogLevel, Place, Presence,
-    Rule, Sample, SampleType, Stuck, Verdict,
+    Rule, Sample, SampleType, Stuck, Verdict, log_to,
 )
 
 __all__ = [
@@ -46,8 +47,9 @@ __all__ = [
     "NotDone", "NotHeld", "NotOwner", "Place", "Presence", "ReadOnly",
     "Replicas", "Rule", "Sample", "SampleType", "Semaphore", "Starting",
     "Store", "Stuck", "System", "Timeout", "Tls", "Uri", "Usage", "Verdict",
-    "default", "guard", "guard_text", "library_version", "lock", "multi",
-    "open", "open_async", "stores",
+    "check_uri", "default", "default_store", "guard", "guard_text", "library_version", "lock", "log_to",
+    "multi",
+    "open", "open_async", "redact", "stores",
 ]
 __version__ = "1.0.0"
 
@@ -103,6 +105,25 @@ async def open_async(store: Optional[str] = None, **options: Any) -> Client:
 def library_version() -> str:
     """Of the C library that runs."""
     return _native.text(_native.library.hf_version())
+
+
+def default_store() -> str:
+    """The embedded store's address, if none is given."""
+    return _native.text(sized(_native.library.hf_default_store))
+
+
+def check_uri(uri: str) -> None:
+    """Reads an address as open() does, and opens nothing.  Raises Uri, or
+    NoStore."""
+    failure = _native.Failure()
+    check(_native.library.hf_uri_check(_native.raw(uri),
+                                       ctypes.byref(failure)), failure)
+
+
+def redact(uri: str) -> str:
+    """The address with every secret in it replaced by ***."""
+    return _native.text(sized(functools.partial(
+        _native.library.hf_uri_redact, _native.raw(uri))))
 
 
 def stores() -> list[str]:

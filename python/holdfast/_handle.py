@@ -32,7 +32,8 @@ class _Shared:
     """What a child of fork must have anew: its other threads are gone."""
 
     def __init__(self) -> None:
-        self.changed = threading.Condition(threading.RLock())
+        self.mutex = threading.RLock()
+        self.changed = threading.Condition(self.mutex)
         self.roots: Set[Handle] = set()  # which have no parent
         self.orphans: Deque[Handle] = deque()
 
@@ -122,14 +123,14 @@ class Handle:
     def __enter__(self) -> int:
         if _shared.orphans and not in_callback():
             _free_orphans()
-        with _shared.changed:
+        with _shared.mutex:
             if self._pointer is None:
                 raise Usage("it is closed")
             self._users.append(threading.get_ident())
             return self._pointer
 
     def __exit__(self, *_: object) -> None:
-        with _shared.changed:
+        with _shared.mutex:
             self._users.remove(threading.get_ident())
             if self._pointer is None:
                 _shared.changed.notify_all()

@@ -109,7 +109,7 @@ class Claim:
         if self._apart and owner not in self._own:
             self._own[owner] = self._new(False, None)
         handle = self._handle(owner)
-        before = handle.call(library.hf_lock_holds)
+        before = self._entered.get(owner, 0)
         failure = _native.Failure()
         try:
             rc = check(_interrupt.wait(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+import logging
 from dataclasses import dataclass
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 from . import _native
 from ._native import text
@@ -102,6 +103,26 @@ def _labels(first: Any, n: int) -> Dict[str, str]:
 def log_entry(e: _native.LogRecord) -> LogEntry:
     return LogEntry(LogLevel(e.level), text(e.text),
                     _labels(e.fields, e.n_fields))
+
+
+_LEVELS = {
+    LogLevel.ERROR: logging.ERROR, LogLevel.WARN: logging.WARNING,
+    LogLevel.INFO: logging.INFO, LogLevel.DEBUG: logging.DEBUG,
+}
+
+
+def log_to(logger: logging.Logger) -> Callable[[LogEntry], None]:
+    """An on_log that writes to `logger`; the fields stand behind the text, and
+    as `holdfast` in the record."""
+
+    def write(entry: LogEntry) -> None:
+        level = _LEVELS.get(entry.level, logging.DEBUG)
+        more = "".join(f" {name}={value!r}"
+                       for name, value in entry.fields.items())
+        logger.log(level, "%s%s", entry.text, more,
+                   extra={"holdfast": entry.fields})
+
+    return write
 
 
 @dataclass(frozen=True)

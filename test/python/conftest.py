@@ -72,7 +72,7 @@ def folder():
 
 
 @pytest.fixture
-def redis(folder):
+def redis_server(folder):
     program = shutil.which("redis-server")
     if not program:
         pytest.skip("redis-server is not installed")
@@ -87,9 +87,15 @@ def redis(folder):
               or server.poll() is not None, "redis-server")
         if server.poll() is None:
             break
-    yield f"redis://127.0.0.1:{port}"
+    server.address = f"redis://127.0.0.1:{port}"
+    yield server
     server.kill()
     server.wait()
+
+
+@pytest.fixture
+def redis(redis_server):
+    return redis_server.address
 
 
 @pytest.fixture(params=["sqlite"])

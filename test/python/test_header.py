@@ -134,6 +134,20 @@ def given(type_):
     return "pointer"
 
 
+def test_every_struct_and_function_is_known():
+    """Whoever adds one adds it here, or says why not."""
+    beside = {"hf_allocator"}  # C's memory is no matter of Python
+    structs = set(re.findall(r"typedef struct (hf_\w+) \{", HEADER))
+    assert structs - set(_native.STRUCTS) == beside
+    functions = set(re.findall(r"HF_API\s+[\w\s]+?[\s*]+(hf_\w+)\(", HEADER))
+    assert functions - set(_native.FUNCTIONS) == {
+        "hf_set_allocator",
+        "hf_call_async",       # asyncio.to_thread
+        "hf_lock_try",         # hf_lock_acquire with 0
+        "hf_lock_name", "hf_semaphore_name", "hf_latch_name",  # as given
+    }
+
+
 def test_functions():
     text = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.S)
     found = {}

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Who holds, who waits; events, log and numbers."""
+import gc
+import logging
 import threading
+import warnings
 
 import holdfast
 import pytest
@@ -84,6 +87,76 @@ def test_an_event_may_ask_but_not_close(store):
     assert len(seen) == 2
 
 
+def test_the_log(store, caplog):
+    seen = []
+    with holdfast.open(store, on_log=seen.append,
+                       log_level=holdfast.LogLevel.DEBUG) as client:
+        with client.lock("x"):
+            pass
+    assert {entry.level for entry in seen} >= {holdfast.LogLevel.INFO,
+                                               holdfast.LogLevel.DEBUG}
+    assert all(entry.text and isinstance(entry.fields, dict)
+               for entry in seen)
+    assert any(entry.fields.get("store") == client_store(store)
+               for entry in seen)
+    assert any(entry.fields.get("name") == "x" for entry in seen)
+
+    caplog.set_level("INFO")
+    with holdfast.open(store, on_log=holdfast.log_to(
+            logging.getLogger("locks"))):
+        pass
+    assert [r.levelname for r in caplog.records if r.name == "locks"]
+    assert "store=" in caplog.text
+    assert all(r.levelname != "DEBUG" for r in caplog.records)
+
+
+def client_store(store):
+    with holdfast.open(store) as client:
+        return client.store
+
+
+def test_the_log_of_a_store_that_goes_away(redis, redis_server):
+    """Written on whatever thread it happens on."""
+    seen = []
+    with holdfast.open(redis, on_log=seen.append, timeout=0.3, patience=0.3,
+                       log_level=holdfast.LogLevel.WARN) as client:
+        with client.lock("x"):
+            assert not seen
+        redis_server.kill()
+        with pytest.raises((holdfast.NotDone, holdfast.Doubt)):
+            client.lock("y", wait=10).acquire()
+        until(lambda: seen, "a warning")
+        assert seen[0].level <= holdfast.LogLevel.WARN
+
+
+def test_garbage_is_collected_in_callbacks_too(store, other):
+    """The library may hold locks of its own there: what is freed waits."""
+    collected = []
+
+    def told(_what):
+        collected.append(gc.collect())
+
+    with holdfast.open(store, on_log=told, on_event=told,
+                       log_level=holdfast.LogLevel.DEBUG) as client:
+        gc.disable()
+        try:
+            lock = client.lock("garbage")
+            lock.acquire()
+            lock.myself = lock
+            collected.clear()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                del lock
+                with client.lock("x"):  # in which it is collected
+                    pass
+            assert sum(collected) > 0
+            with client.lock("x"):  # and now freed, at the latest
+                pass
+        finally:
+            gc.enable()
+        assert other.lock("garbage").try_acquire()
+
+
 def test_numbers(client):
     with client.lock("x"):
         held = [s for s in client.stats() if s.metric == "holdfast_lock_held"]
@@ -110,4 +183,11 @@ def test_the_store_itself(client, redis):
     with holdfast.open(redis) as other:
         assert any("on" in rule.text for rule in other.rights("x:"))
     assert "sqlite" in holdfast.stores()
+    assert holdfast.default_store().startswith("sqlite:")
+    holdfast.check_uri(redis)
+    with pytest.raises(holdfast.Uri):
+        holdfast.check_uri("redis://?what=this")
+    assert holdfast.redact("redis://me:secret@db") == "redis://me:***@db"
+    long = "redis://me:secret@db/" + "x" * 400
+    assert len(holdfast.redact(long)) == len(long) - 3
     assert holdfast.library_version().count(".") == 2

@@ -190,8 +190,9 @@ public:
         return std::chrono::milliseconds(hf_lock_remaining_ms(raw()));
     }
 
-    /* For loops, in whatever thread: told when it is lost before it is given
-     * back.  If one of several holds of a handle is lost, all are told. */
+    /* For loops, in whatever thread: set when it is lost before it is given
+     * back; asked for by the owner.  If one of several holds of a handle is
+     * lost, the flags of all are set. */
     stop_flag get_stop_flag() {
         using flag = std::atomic<bool>;
         if (!flag_) {
@@ -318,7 +319,7 @@ public:
         const hf_lock_options o = detail::native(with);
         if (detail::ask(to, hf_lock_new, &core->raw, of.native_handle(),
                         name.c_str(), &o) == HF_OK)
-            core_ = std::move(core);
+            keep(std::move(core));
     }
     mutex(mutex &&) noexcept = default;
     mutex &operator=(mutex &&) noexcept = default;
@@ -414,6 +415,10 @@ public:
 
 protected:
     mutex() noexcept = default;
+    void keep(std::shared_ptr<detail::lock_core> core) noexcept {
+        core_ = std::move(core);
+        core_->listen();
+    }
     std::shared_ptr<detail::lock_core> core_{};
 
 private:
@@ -447,7 +452,7 @@ public:
         }
         if (detail::ask(to, hf_multi_new, &core->raw, raw.data(), raw.size()) ==
             HF_OK)
-            core_ = std::move(core);
+            keep(std::move(core));
     }
 };
 
@@ -692,6 +697,7 @@ private:
         core->raw = hf_job_lock(job_); /* lent: its end frees it */
         core->client = std::move(of);
         core_ = std::move(core);
+        core_->listen();
     }
     outcome end_begun(detail::begun *of, done fn) {
         outcome how;

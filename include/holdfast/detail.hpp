@@ -12,9 +12,11 @@
 
 #include "types.hpp"
 
+#include <condition_variable>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -52,7 +54,7 @@ inline int number(report to, int rc) {
 
 /* Exceptions must not pass through the frames of C.  While one of these stands
  * below on the stack the first is kept, for whoever asks it afterwards. */
-class catcher {
+class HF_API catcher { /* one for all objects of a program */
 public:
     catcher() noexcept : outer_(current()) { current() = this; }
     catcher(const catcher &) = delete;
@@ -93,15 +95,15 @@ private:
 template <class Item, class Call, class... Args>
 void each(report to, const std::function<void(const Item &)> &fn, Call call,
           Args... args) {
-    struct listener {
+    struct teller {
         const std::function<void(const Item &)> &fn;
         static void tell(void *arg, const Item *item) noexcept {
-            catcher::run([&] { static_cast<listener *>(arg)->fn(*item); });
+            catcher::run([&] { static_cast<teller *>(arg)->fn(*item); });
         }
-    } listens{fn};
+    } told{fn};
     catcher here;
     hf_error err{};
-    const int rc = call(args..., &listener::tell, &listens, &err);
+    const int rc = call(args..., &teller::tell, &told, &err);
     here.rethrow();
     to.tell(rc, err);
 }
@@ -192,50 +194,75 @@ struct stopper {
     std::shared_ptr<void> state; /* what it changes */
 };
 
-/* A handle, a multi-lock with its members, or the one of a job. */
+/* Somebody's callback, and which thread runs it.  It is replaced as a whole, so
+ * that one that runs stays what it is. */
+class listener {
+public:
+    using fn = std::function<void(state, std::error_code)>;
+
+    explicit listener(fn f) : fn_(std::move(f)) {}
+    void enter() {
+        std::lock_guard<std::mutex> inside(mutex_);
+        thread_ = std::this_thread::get_id();
+    }
+    void tell(hf_state now, int why) noexcept {
+        catcher::run([&] { fn_(static_cast<state>(now), {why, category()}); });
+        std::lock_guard<std::mutex> inside(mutex_);
+        thread_ = {};
+        left_.notify_all();
+    }
+    /* Until it no longer runs, unless it is the one who asks. */
+    void await() {
+        std::unique_lock<std::mutex> inside(mutex_);
+        left_.wait(inside, [&] {
+            return thread_ == std::thread::id() ||
+                   thread_ == std::this_thread::get_id();
+        });
+    }
+
+private:
+    const fn fn_;
+    std::mutex mutex_{};
+    std::condition_variable left_{};
+    std::thread::id thread_{};
+};
+
+/* A handle, a multi-lock with its members, or the one of a job.  The handle has
+ * one callback, which is ours for life: setting it anew would drop news that
+ * wait for client::process. */
 class lock_core : public begun {
 public:
-    using state_fn = std::function<void(state, std::error_code)>;
-
     std::shared_ptr<client_core> client{};
     std::vector<std::shared_ptr<lock_core>> members{};
     hf_lock *raw = nullptr;
 
     ~lock_core() {
+        if (!raw)
+            return;
         hf_lock_free(raw);
         for (const auto &member : members) /* it took their callbacks */
             member->listen();
     }
+    void listen() noexcept { hf_lock_on_state(raw, &hear, this); }
+    void mute() noexcept { hf_lock_on_state(raw, nullptr, nullptr); }
 
-    /* The handle has one callback, which is ours; what that tells changes
-     * under the mutex. */
-    void set(state_fn fn) {
-        auto made = fn ? std::make_shared<state_fn>(std::move(fn)) : nullptr;
-        {
-            std::lock_guard<std::mutex> inside(mutex_);
-            on_state_.swap(made);
-        }
-        listen(); /* and waits until the one before no longer runs */
+    void set(listener::fn fn) {
+        auto made = fn ? std::make_shared<listener>(std::move(fn)) : nullptr;
+        std::unique_lock<std::mutex> inside(mutex_);
+        listener_.swap(made);
+        inside.unlock();
+        if (made)
+            made->await();
     }
     void add_stopper(const std::shared_ptr<stopper> &stop) {
-        {
-            std::lock_guard<std::mutex> inside(mutex_);
-            for (auto i = stoppers_.begin(); i != stoppers_.end();)
-                i = i->expired() ? stoppers_.erase(i) : i + 1;
-            stoppers_.push_back(stop);
-        }
-        listen();
-        if (!hf_lock_is_held(raw))
+        std::unique_lock<std::mutex> inside(mutex_);
+        for (auto i = stoppers_.begin(); i != stoppers_.end();)
+            i = i->expired() ? stoppers_.erase(i) : i + 1;
+        stoppers_.push_back(stop);
+        inside.unlock();
+        if (!hf_lock_is_held(raw)) /* then nobody will tell */
             stop->stop();
     }
-
-    void listen() {
-        std::unique_lock<std::mutex> inside(mutex_);
-        const bool wanted = on_state_ || !stoppers_.empty();
-        inside.unlock();
-        hf_lock_on_state(raw, wanted ? &hear : nullptr, this);
-    }
-    void mute() noexcept { hf_lock_on_state(raw, nullptr, nullptr); }
 
 private:
     /* The object may be gone when the callback returns. */
@@ -243,20 +270,20 @@ private:
         const auto core = static_cast<lock_core *>(arg);
         std::vector<std::weak_ptr<stopper>> stoppers;
         std::unique_lock<std::mutex> inside(core->mutex_);
-        const std::shared_ptr<state_fn> fn = core->on_state_;
+        const auto told = core->listener_;
+        if (told)
+            told->enter();
         if (now == HF_STATE_LOST)
             stoppers.swap(core->stoppers_);
         inside.unlock();
         for (const auto &weak : stoppers)
             if (const auto stop = weak.lock())
                 catcher::run(stop->stop);
-        if (fn)
-            catcher::run([&] {
-                (*fn)(static_cast<state>(now), {why, category()});
-            });
+        if (told)
+            told->tell(now, why);
     }
 
-    std::shared_ptr<state_fn> on_state_{};
+    std::shared_ptr<listener> listener_{};
     std::vector<std::weak_ptr<stopper>> stoppers_{};
 };
 

@@ -371,3 +371,39 @@ TEST(states_and_events_of_a_loop_come_in_process) {
     client.process();
     CHECK_EQUAL(lost, 1);
 }
+
+TEST(news_that_wait_in_a_loop_survive_a_new_flag_and_a_new_callback) {
+    const auto store = fresh_store();
+    holdfast::options with;
+    with.loop = true;
+    holdfast::client client(store, with), operator_(store);
+    auto renewed = of_handle();
+    renewed.watchdog = 2s;
+    renewed.renew = 20ms;
+    holdfast::lock lock(client, "x", renewed);
+    int before = 0, after = 0;
+    lock.on_lost([&](std::error_code) { before++; });
+    auto hold = lock.acquire();
+    holdfast::lock(operator_, "x").force_release();
+    CHECK(eventually([&] { return !hold.valid(); }));
+    CHECK(hold.get_stop_flag().stop_requested());
+    lock.on_lost([&](std::error_code) { after++; });
+    CHECK(polls(client, [&] { return after == 1; }));
+    CHECK_EQUAL(before, 0);
+}
+
+TEST(what_happens_is_written_down) {
+    std::vector<std::string> written;
+    std::mutex mutex;
+    holdfast::options with;
+    with.log_level = HF_LOG_DEBUG;
+    with.on_log = [&](const hf_log_entry &entry) {
+        std::lock_guard<std::mutex> inside(mutex);
+        written.emplace_back(entry.text);
+    };
+    {
+        holdfast::client client(fresh_store(), with);
+        holdfast::lock(client, "x").acquire();
+    }
+    CHECK(!written.empty());
+}

@@ -128,23 +128,28 @@ TEST(a_callback_is_replaced_and_taken_away_from_within_too) {
     CHECK(eventually([&] { return life.use_count() == 1; }));
 }
 
-TEST(taking_a_callback_away_waits_until_it_has_ended) {
+TEST(taking_a_callback_away_or_replacing_it_waits_until_it_has_ended) {
     const auto store = fresh_store();
     holdfast::client client(store);
     holdfast::lock lock(client, "x", renewed_often());
-    std::atomic<bool> inside{false}, go_on{false}, over{false};
-    lock.on_lost([&](std::error_code) {
-        inside = true;
-        eventually([&] { return go_on.load(); });
-        over = true;
-    });
-    const auto hold = lock.acquire();
-    take_away(store, "x");
-    CHECK(eventually([&] { return inside.load(); }));
-    std::thread later([&] { go_on = true; });
-    lock.on_state({});
-    CHECK(over.load());
-    later.join();
+    for (const bool replaced : {false, true}) {
+        std::atomic<bool> inside{false}, go_on{false}, over{false};
+        lock.on_lost([&](std::error_code) {
+            inside = true;
+            eventually([&] { return go_on.load(); });
+            over = true;
+        });
+        const auto hold = lock.acquire();
+        take_away(store, "x");
+        CHECK(eventually([&] { return inside.load(); }));
+        std::thread later([&] { go_on = true; });
+        if (replaced)
+            lock.on_state([](state, std::error_code) {});
+        else
+            lock.on_state({});
+        CHECK(over.load());
+        later.join();
+    }
 }
 
 TEST(a_multi_lock_is_lost_with_one_member_and_returns_their_callbacks) {

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# pages.sh BUILD CXX - compiles and runs the C++ of docs/cpp.md and README.md.
+# pages.sh BUILD CXX - compiles and runs the C++ of README.md and docs/cpp.md.
 #
-# The page's first piece is a program; the others become one in the place of
-# its last line, "return 0;".
+# The page's first piece is a program; each of the others stands in the place of
+# its last line, "return 0;", in a function of its own.
 set -eu
 build=$1
 cxx=$2
@@ -33,13 +33,26 @@ grep -q '^ours, with token [0-9]' readme.out ||
     { echo "the README's program says: $(cat readme.out)" && exit 1; }
 
 pieces "$top/docs/cpp.md" page
+sed '/^int main() {$/,$d' page-01.part >page.cpp
+n=0
 for part in page-*.part; do
-    program=${part%.part}
-    awk -v part="$part" '/^    return 0;$/ && part != "page-01.part" {
+    n=$((n + 1))
+    awk -v n="$n" -v part="$part" '
+        /^int main\(\) {$/ { printf "\nstatic int piece_%d() {\n", n; on = 1; next }
+        on && /^    return 0;$/ && n > 1 {
             while ((getline line <part) > 0) print "    " line
-        } { print }' page-01.part >"$program.cpp"
-    runs "$program"
+        }
+        on' page-01.part >>page.cpp
 done
-n=$(find . -name 'page-*.part' | wc -l)
-[ "$n" -ge 9 ] || { echo "only $n pieces were found" && exit 1; }
+{
+    printf '\nint main() {\n'
+    for i in $(seq $n); do
+        echo "    std::cout << \"piece $i\" << std::endl, piece_$i();"
+    done
+    echo '}'
+} >>page.cpp
+runs page
+if [ "$(grep -c '^piece ' page.out)" != "$n" ] || [ "$n" -lt 9 ]; then
+    echo "only these were run:" && cat page.out && exit 1
+fi
 echo "$n pieces compiled and run"

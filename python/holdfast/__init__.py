@@ -47,9 +47,9 @@ __all__ = [
     "NotDone", "NotHeld", "NotOwner", "Place", "Presence", "ReadOnly",
     "Replicas", "Rule", "Sample", "SampleType", "Semaphore", "Starting",
     "Store", "Stuck", "System", "Timeout", "Tls", "Uri", "Usage", "Verdict",
-    "check_uri", "default", "default_store", "guard", "guard_text", "library_version", "lock", "log_to",
-    "multi",
-    "open", "open_async", "redact", "stores",
+    "check_uri", "default", "default_store", "guard", "guard_text",
+    "library_version", "lock", "log_to", "multi", "open", "open_async",
+    "redact", "stores",
 ]
 __version__ = "1.0.0"
 

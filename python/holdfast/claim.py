@@ -57,8 +57,7 @@ class Claim:
         handle = self._make(by_handle)
         self._handles.add(handle)
         if self._on_lost:
-            number = handle.numbers.add((weakref.ref(self), loop))
-            handle.call(library.hf_lock_on_state, _c_on_state, number)
+            tell_of_loss(handle, self, loop)
         return handle
 
     def _thread(self) -> object:
@@ -332,6 +331,14 @@ def _dropped(handles: Set[Handle], entered: Dict[object, int],
         handle.free()
 
 
+def tell_of_loss(handle: Handle, whom: Any, loop: Optional[aio.Loop],
+                 lock_of: Callable[[int], int] = int) -> None:
+    """As long as the handle lives, to whom._on_lost; in the loop, if any."""
+    number = handle.numbers.add((weakref.ref(whom), loop))
+    handle.call(lambda pointer: library.hf_lock_on_state(
+        lock_of(pointer), _c_on_state, number))
+
+
 def _on_state(number: int, _lock: int, state: int, why: int) -> None:
     with callback():
         _changed(number, state, why)
@@ -344,15 +351,15 @@ def _changed(number: int, state: int, why: int) -> None:
     found = meaning(number)
     if state != State.LOST or not found:
         return
-    claim, loop = found[0](), found[1]
-    if claim is None:
+    whom, loop = found[0](), found[1]
+    if whom is None:
         return
     because = _native.text(library.hf_strerror(why))
-    lost = Lost(f"{claim.name} is lost: {because}")
+    lost = Lost(f"{whom.name} is lost: {because}")
     if loop is None:
-        claim._on_lost(lost)
+        whom._on_lost(lost)
         return
     try:
-        loop.call_soon_threadsafe(claim._on_lost, lost)
+        loop.call_soon_threadsafe(whom._on_lost, lost)
     except RuntimeError:
         pass  # it is closed

@@ -96,7 +96,7 @@ class Client:
         reentrant, post_release, writers_first, cohort, give_way
                   HF_NO_REENTRY, …, HF_DEADLOCK of holdfast.h
         on_lost   called with a Lost, on the library's thread; in the loop, if
-                  a task holds it"""
+                  it is a task's"""
         flags = (
             (0 if reentrant else _native.NO_REENTRY)
             | (_native.POST_RELEASE if post_release else 0)
@@ -135,10 +135,11 @@ class Client:
         return Latch(self, name)
 
     def job(self, name: str, *, at_least: Optional[Duration] = None,
-            at_most: Optional[Duration] = None) -> Job:
+            at_most: Optional[Duration] = None,
+            on_lost: Optional[OnLost] = None) -> Job:
         """A scheduled job: the name stays taken for `at_least`, however soon
-        it ends, and counts as lost after `at_most`."""
-        return Job(self, name, at_least, at_most)
+        it ends, and counts as lost after `at_most`.  on_lost as of lock()."""
+        return Job(self, name, at_least, at_most, on_lost)
 
     # ---- looking ---------------------------------------------------------------
 

@@ -2,12 +2,14 @@
 """The scheduled job: many hosts start it at the same time, one runs it."""
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Optional, Type
 
 from . import _native, aio
 from ._handle import Handle, library
+from .claim import OnLost, tell_of_loss
 from .durations import Duration, option_ms
 from .errors import Busy, Error, NotOwner, Usage, check
 
@@ -21,8 +23,10 @@ class Job:
 
     def __init__(self, client: Client, name: str,
                  at_least: Optional[Duration],
-                 at_most: Optional[Duration]) -> None:
+                 at_most: Optional[Duration],
+                 on_lost: Optional[OnLost]) -> None:
         self.name = name
+        self._on_lost = on_lost
         self.client = client
         self._options = _native.JobOptions(
             ctypes.sizeof(_native.JobOptions),
@@ -41,7 +45,7 @@ class Job:
             rc = check(library.hf_job_begin(
                 ctypes.byref(pointer), client, _native.raw(self.name),
                 ctypes.byref(self._options), ctypes.byref(failure)), failure)
-            return self._began(rc, pointer)
+            return self._began(rc, pointer, None)
 
     async def begin_async(self) -> bool:
         """As begin."""
@@ -54,23 +58,27 @@ class Job:
                 ctypes.byref(self._options), *done))
 
         async def undo() -> None:
-            self._began(_native.OK, pointer)
+            self._began(_native.OK, pointer, None)
             await self.end_async()
 
         rc = await aio.run(self.client._pump, self.client._handle, begin,
                            keep=pointer, undo=undo)
-        return self._began(rc, pointer)
+        return self._began(rc, pointer, asyncio.get_running_loop())
 
     def _pointer(self) -> ctypes.c_void_p:
         if self._handle and not self._handle.closed:
             raise Usage(f"{self.name} has begun, and has not ended")
         return ctypes.c_void_p()
 
-    def _began(self, rc: int, pointer: ctypes.c_void_p) -> bool:
+    def _began(self, rc: int, pointer: ctypes.c_void_p,
+               loop: Optional[aio.Loop]) -> bool:
         if rc != _native.OK:
             return False
-        self._handle = Handle(pointer.value or 0, _end, self.client._handle)
-        weakref.finalize(self, self._handle.free).atexit = False
+        handle = Handle(pointer.value or 0, _end, self.client._handle)
+        self._handle = handle
+        weakref.finalize(self, handle.free).atexit = False
+        if self._on_lost:
+            tell_of_loss(handle, self, loop, library.hf_job_lock)
         return True
 
     # ---- ending --------------------------------------------------------------

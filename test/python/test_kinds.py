@@ -150,9 +150,12 @@ def test_a_job_runs_once(client, other):
 
 
 def test_a_job_that_takes_too_long_is_lost(client):
+    told = []
     with pytest.raises(holdfast.Lost):
-        with client.job("j", at_most=0.05) as job:
-            until(lambda: not job.held, "the loss")
+        with client.job("j", at_most=0.05, on_lost=told.append) as job:
+            until(lambda: told, "the news")
+            assert not job.held and job.token == 0
+    assert "j" in told[0].text
 
 
 def test_a_file_refuses_older_tokens(client, folder):

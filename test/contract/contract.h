@@ -147,6 +147,7 @@ hf_client *hf_contract_open_troubled(hf_backend **trouble);
     X(null_where_nothing_may_be_is_harmless)                                   \
     X(a_forked_child_owns_nothing_and_the_parent_keeps_all)                    \
     X(nothing_is_left_when_a_client_is_closed)                                 \
+    X(what_a_client_opens_is_closed_on_exec)                                   \
     X(clients_may_be_opened_and_closed_a_hundred_times)                        \
     X(without_descriptors_it_fails_in_words)                                   \
     X(the_list_says_who_holds_and_why)                                         \

@@ -364,6 +364,41 @@ void nothing_is_left_when_a_client_is_closed(void **state) {
     assert_int_equal(hf_test_descriptors(), descriptors);
 }
 
+enum { MOST_DESCRIPTORS = 1024 };
+
+/* libzookeeper wakes its thread through a pipe that nobody else has a use for. */
+static bool is_libzookeepers(const char *what) {
+    return strncmp(hf_contract_uri, "zk:", 3) == 0 &&
+           strncmp(what, "pipe:", 5) == 0;
+}
+
+/* In the middle of it, with all descriptors that there are. */
+void what_a_client_opens_is_closed_on_exec(void **state) {
+    (void)state;
+    bool before[MOST_DESCRIPTORS];
+    char path[64], what[128];
+    int opened = 0;
+    for (int fd = 0; fd < MOST_DESCRIPTORS; fd++)
+        before[fd] = fcntl(fd, F_GETFD) >= 0;
+    hf_client *client = hf_contract_open(NULL);
+    hf_lock *a = hf_test_lock(client, "x", NULL);
+    hf_lock *b = hf_test_lock(hf_contract_open(NULL), "x", NULL);
+    hf_expect(HF_OK, hf_lock_try(a, ERR));
+    assert_true(hf_lock_acquire(b, 300, ERR) < 0);
+    assert_true(hf_lock_lost_fd(a) >= 0);
+    assert_true(hf_fd(client) >= 0);
+    for (int fd = 0; fd < MOST_DESCRIPTORS; fd++) {
+        int flags = before[fd] ? -1 : fcntl(fd, F_GETFD);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        ssize_t n = flags < 0 ? 0 : readlink(path, what, sizeof what - 1);
+        what[n > 0 ? n : 0] = '\0';
+        if (flags >= 0 && !(flags & FD_CLOEXEC) && !is_libzookeepers(what))
+            fail_msg("%s stays open", what);
+        opened += flags >= 0;
+    }
+    assert_true(opened >= 2);
+}
+
 void clients_may_be_opened_and_closed_a_hundred_times(void **state) {
     (void)state;
     for (int i = 0; i < 100; i++) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""check-manual.py              - does man/*.3.scd say what holdfast.h does?
+"""check-manual.py [MAN]        - does man/*.3.scd say what holdfast.h does?
+                               MAN is the folder of the pages that were made
 check-manual.py --self-test  - shows that a fault of each sort is found
 
 - Every function of the header has a page: it stands in one SYNOPSIS and in the
@@ -11,7 +12,8 @@ check-manual.py --self-test  - shows that a fault of each sort is found
 - THREADS AND FORK has a row for each function of the page, in words that
   libholdfast(3) explains; it says what the table of test/unit/calls_test.c
   says, which shows that it is so.
-- libholdfast(3) names every page."""
+- libholdfast(3) names every page.
+- In MAN every function has a file, its page or one that leads there."""
 import glob
 import os
 import re
@@ -188,6 +190,21 @@ def check(paths, header, tests, say):
     return len(wrong)
 
 
+def check_made(folder, header, say):
+    """Whether man(1) finds each function: how many it does not."""
+    lost = 0
+    for name in sorted(header.functions):
+        path = "%s/%s.3" % (folder, name)
+        text = read(path) if os.path.exists(path) else ""
+        leads = re.match(r"\.so man3/(.*)\n", text)
+        if leads:
+            text = read("%s/%s" % (folder, leads.group(1)))
+        if not re.search(r"^\.SH NAME\n(.*\n)?.*\b%s\b" % name, text, re.M):
+            say("%s: no page for %s" % (folder, name))
+            lost += 1
+    return lost
+
+
 def entry_text(pages):
     return "".join(p.text for p in pages if p.name == "libholdfast")
 
@@ -230,6 +247,8 @@ def self_test(paths, header, tests, scratch):
         if not check(changed, header, tests, said.append) or \
                 complaint not in "\n".join(said):
             raise SystemExit("self-test: not found: %s → %s" % (old, new))
+    if check_made(scratch, header, said.append) != len(header.functions):
+        raise SystemExit("self-test: pages that were not made are not missed")
     print("self-test: every fault was found")
 
 
@@ -242,7 +261,10 @@ def main():
         with tempfile.TemporaryDirectory(prefix="hf-manual-") as scratch:
             self_test(paths, header, tests, scratch)
         return 0
-    return 1 if check(paths, header, tests, print) else 0
+    wrong = check(paths, header, tests, print)
+    if sys.argv[1:]:
+        wrong += check_made(sys.argv[1], header, print)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

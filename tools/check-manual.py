@@ -12,7 +12,7 @@ check-manual.py --self-test  - shows that a fault of each sort is found
 - THREADS AND FORK has a row for each function of the page, in words that
   libholdfast(3) explains; it says what the table of test/unit/calls_test.c
   says, which shows that it is so.
-- libholdfast(3) names every page.
+- libholdfast(3) names every page, hf_error(3) every code as it is.
 - In MAN every function has a file, its page or one that leads there."""
 import glob
 import os
@@ -46,9 +46,10 @@ class Header:
         self.bare = bare(re.sub(r"\\\n", " ", text))
         found = re.findall(r"^HF_API ([^;]*?\b(hf_\w+)\([^;]*\));", text, re.M)
         self.functions = {name: bare(all_) for all_, name in found}
+        self.errors = re.findall(r'X\((\d+), (\w+), (\w+),\s+"([^"]*)"\)', text)
         self.words = set(re.findall(r"\b(?:hf|HF)_\w+", text))
-        for name in re.findall(r"X\(\d+, (\w+), (\w+),", text):
-            self.words |= {"HF_E" + name[0], "HF_CLASS_" + name[1]}
+        for _, name, class_, _ in self.errors:
+            self.words |= {"HF_E" + name, "HF_CLASS_" + class_}
 
     def has(self, text):
         return bare(text).rstrip(";") in self.bare
@@ -140,6 +141,17 @@ def check_words(page, header, names, complain):
             complain(page, "what is %s?" % word)
 
 
+def check_errors(page, header, complain):
+    """hf_error(3) has each code, with its number, class and sentence."""
+    for number, name, class_, text in header.errors:
+        entry = "*HF_E%s* (-%s), %s\n\t%s: " % (
+            name, number, class_.lower().replace("_", " "),
+            text[0].upper() + text[1:])
+        if entry not in page.text:
+            complain(page, "HF_E%s does not stand there as the header has it" %
+                     name)
+
+
 def check_rows(page, tests, complain):
     functions = page.prototypes()
     for name, threads, waits, callbacks, fork in page.rows():
@@ -169,12 +181,12 @@ def check(paths, header, tests, say):
         say("man/%s.3.scd: %s" % (page.name, text))
 
     for page in pages:
-        if page.name == "libholdfast":
-            entry = page
         check_order(page, complain)
         check_declarations(page, header, complain)
         check_words(page, header, names, complain)
         check_rows(page, tests, complain)
+        if page.name == "hf_error":
+            check_errors(page, header, complain)
         for name in page.prototypes():
             if name in seen:
                 complain(page, "%s has a page, %s" % (name, seen[name]))
@@ -228,6 +240,7 @@ FAULTS = [  # page, what becomes what, what is said
     ("hf_job", "waits: never;", "waits: timeout_ms;", "the test expects"),
     ("hf_job", "int hf_job_end(", "int hf_latch_count_down(hf_latch *latch, "
      "hf_error *err);\nint hf_job_end(", "has a page"),
+    ("hf_error", "*HF_ELOST* (-15)", "*HF_ELOST* (-16)", "as the header has it"),
     ("libholdfast", "*hf_job*(3)", "*hf_jobs*(3)", "does not name it"),
 ]
 

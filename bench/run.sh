@@ -74,6 +74,8 @@ echo
 if [ -x "$build/bench/redis_bench" ] && command -v redis-server >/dev/null; then
     "$build/bench/redis_bench"
     echo
+    "$build/bench/loop_bench"
+    echo
     "$build/bench/topology_bench" --results "$build/bench/topology.tsv"
     "$build/bench/redlock_bench"
     echo

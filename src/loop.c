@@ -115,9 +115,9 @@ static void be_over(hf_ticket *ticket, int rc) {
     hf_loop *loop = ticket->loop;
     bool dropped;
 
-    ticket->rc = rc;
+    ticket->rc = ticket->err.code = rc;
     if (rc >= 0)
-        ticket->err = (hf_error){.code = rc};
+        ticket->err.text[0] = 0;
     pthread_mutex_lock(&loop->mu);
     dropped = ticket->dropped;
     if (dropped) {
@@ -335,6 +335,8 @@ static void put(hf_loop *loop) {
 void hf__loop_stop(hf_loop *loop) {
     if (!loop)
         return;
+    if (loop->runner) /* whoever forgot to free a lock shall not wait here */
+        hf__spots_cancel_tasks(&loop->client->spots);
     hf__runner_free(loop->runner);
     loop->runner = NULL;
     hf__tickets_drop(loop, &loop->client->tickets);

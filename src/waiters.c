@@ -315,12 +315,28 @@ void hf__number_put(hf_spot *spot, hf_number number) {
     spot->numbers[spot->n_numbers++] = number;
 }
 
+static void cancel(hf_waiter *w) {
+    w->cancelled = true;
+    ring(w);
+    if (w->task) /* it has only to leave: before those who ask */
+        hf__task_rouse(w->task, true);
+}
+
 void hf__spot_cancel(hf_spot *spot, const void *via) {
     for (hf_waiter *w = spot->first; w; w = w->next)
-        if (w->via == via) {
-            w->cancelled = true;
-            ring(w);
-            if (w->task) /* it has only to leave: before those who ask */
-                hf__task_rouse(w->task, true);
+        if (w->via == via)
+            cancel(w);
+}
+
+void hf__spots_cancel_tasks(hf_spots *spots) {
+    pthread_mutex_lock(&spots->mu);
+    for (size_t i = 0; i < spots->n_buckets; i++)
+        for (hf_spot *spot = spots->buckets[i]; spot; spot = spot->next) {
+            pthread_mutex_lock(&spot->mu);
+            for (hf_waiter *w = spot->first; w; w = w->next)
+                if (w->task)
+                    cancel(w);
+            pthread_mutex_unlock(&spot->mu);
         }
+    pthread_mutex_unlock(&spots->mu);
 }

@@ -111,6 +111,9 @@ void hf__spots_woken(hf_spots *spots, hf_kind kind, const char *name,
 void hf__spots_granted(hf_spots *spots, hf_kind kind, const char *name,
                        uint64_t owner, uint64_t token, hf_time until);
 
+/* Ends every wait that has no thread. */
+void hf__spots_cancel_tasks(hf_spots *spots);
+
 /* The rest is called with the spot's mu. */
 
 void hf__waiter_join(hf_spot *spot, hf_waiter *w);

@@ -202,6 +202,23 @@ static void who_is_cancelled_does_not_wait_for_a_silent_store(void **state) {
         hf_lock_free(locks[i]);
 }
 
+/* It should have freed the lock before; but to hang helps nobody. */
+static void who_closes_too_early_does_not_hang(void **state) {
+    hf_lock *first, *second;
+    hf_client *client, *other;
+    (void)state;
+    hf_test_need(!SANITIZED, "a lock is lost on purpose");
+    other = hf_test_open("memory:early", NULL);
+    first = hf_test_lock(other, "x", NULL);
+    hf_expect(HF_OK, hf_lock_try(first, ERR));
+    hf_expect(HF_OK, hf_open(&client, "memory:early", NULL, ERR));
+    hf_expect(HF_OK, hf_lock_new(&second, client, "x",
+                                 HF_LOCK_WITH(.flags = HF_OWNER_HANDLE), ERR));
+    hf_expect(HF_OK,
+              hf_lock_acquire_async(second, HF_FOREVER, NULL, NULL, ERR));
+    hf_close(client);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
 static const struct CMUnitTest tests[] = {
     TEST(thousands_wait_in_one_thread_on_the_embedded_store),
@@ -209,5 +226,6 @@ static const struct CMUnitTest tests[] = {
     TEST(thousands_of_names_are_taken_in_one_thread),
     TEST(deadlines_do_not_suffer_from_a_silent_store),
     TEST(who_is_cancelled_does_not_wait_for_a_silent_store),
+    TEST(who_closes_too_early_does_not_hang),
 };
 HF_SUITE(tests)

@@ -3,8 +3,8 @@
 """build.py MAN OUT - the documentation as a site of plain HTML.
 
 The pages are those that are read elsewhere, too: the manual, made by the build
-in MAN (mandoc makes HTML of it), and every Markdown file of docs/ and at the
-top of the tree (by cmark-gfm).  OUT mirrors the tree, so that a relative link
+in MAN (mandoc makes HTML of it), and every Markdown file of docs/, at the top of
+the tree, and of what is there for other languages (by cmark-gfm).  OUT mirrors the tree, so that a relative link
 in a page is the same here and there; what a page links to that is no page, a
 header or a script, becomes one with its text.  No program runs in the browser,
 and nothing is fetched from elsewhere.
@@ -82,8 +82,9 @@ def tracked(pattern):
 def find_pages(site):
     sources = [f for f in sorted(os.listdir(ROOT)) if f.endswith(".md")]
     sources += [f for f in tracked("docs") if f.endswith(".md")]
-    if os.path.exists(os.path.join(ROOT, "examples/README.md")):
-        sources.append("examples/README.md")
+    for folder in ("examples", "node", "python"):
+        if os.path.exists(os.path.join(ROOT, folder, "README.md")):
+            sources.append(folder + "/README.md")
     for source in sources:
         site.add(source, source[:-3] + ".html")
     for name in sorted(os.listdir(site.man)):

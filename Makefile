@@ -126,8 +126,6 @@ coverage: ##    lines and branches that the tests go through; minutes
 	@tools/setup.sh test
 	@BUILD=$(BUILD) tools/coverage.sh full
 
-sources = $(shell find include src view cli console examples test bench proof -name '*.[ch]' -o -name '*.[ch]pp')
-
 packages: ##    Debian's packages, into build/packages, and try them
 	@tools/setup.sh test
 	@tools/packages.sh build $(BUILD)/packages
@@ -136,6 +134,8 @@ packages: ##    Debian's packages, into build/packages, and try them
 abi: ##         compare the library's interface with the last release
 	@tools/setup.sh test
 	@tools/abi.sh check $(BUILD)
+
+sources = $(shell find include src view cli console examples test bench proof -name '*.[ch]' -o -name '*.[ch]pp')
 
 check: ##       includes, format, shell scripts
 	@tools/setup.sh check

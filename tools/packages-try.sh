@@ -17,8 +17,10 @@ fail() {
 }
 
 get() {
-    apt-get install -qq -y --no-install-recommends "$@" >/tmp/apt.log 2>&1 ||
-        fail "apt-get install $*: $(cat /tmp/apt.log)"
+    apt-get install -qq -y --no-install-recommends "$@" >/tmp/apt.log 2>&1 &&
+        return
+    ! grep -q '^E: Failed to fetch http' /tmp/apt.log || say "no mirror"
+    fail "apt-get install $*: $(cat /tmp/apt.log)"
 }
 
 has() { # package

@@ -104,12 +104,12 @@ try() {
         sed 's|man/\(.*\.\([1-8]\)\)\.scd|share/man/man\2/\1.gz|') \
         >"$out/archive/files"
 
-    # Until its last step nothing of ours is in it: a mirror out of reach, or a
+    # Until its last hook nothing of ours is in it: a mirror out of reach, or a
     # machine that lets nobody make another root, says nothing of our packages.
     # shellcheck disable=SC2016
     if mmdebstrap --quiet --variant=apt --format=null \
         --aptopt='Acquire::Check-Valid-Until "false"' \
-        --aptopt='Acquire::Languages "none"' \
+        --aptopt='Acquire::Languages "none"' --aptopt='Acquire::Retries "3"' \
         --customize-hook="copy-in $out/archive /" \
         --customize-hook='echo "== a bare Debian is there"' \
         --customize-hook='chroot "$1" bash /archive/packages-try.sh' \
@@ -117,7 +117,10 @@ try() {
         grep --line-buffered '^==\|^packages:'; then
         grep -q '^== all is well' "$out/try.log" && return
     fi
-    if grep -q '^== a bare Debian is there' "$out/try.log"; then
+    if grep -q '^== no mirror' "$out/try.log"; then
+        tail -n 5 "$out/try.log"
+        skip "the mirror went out of reach"
+    elif grep -q '^== a bare Debian is there' "$out/try.log"; then
         tail -n 40 "$out/try.log"
         exit 1
     fi

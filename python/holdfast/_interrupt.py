@@ -6,6 +6,9 @@ a wait inside of the library is one step, and Ctrl-C would have to wait, too.
 So while the main thread waits there, another one hears of signals and cancels
 the wait.  Then the handler runs; if it raises nothing the wait begins anew, for
 what is left of its time.
+
+What nobody owns another thread can wait for, which is better: the wait goes on
+while a handler runs, and what was granted when one raises can be given back.
 """
 from __future__ import annotations
 
@@ -71,12 +74,17 @@ class _Listener:
 _listener: Optional[_Listener] = None
 
 
+def _at_ease(wait_ms: int) -> bool:
+    """No signal can come in the way."""
+    return (wait_ms == 0
+            or threading.current_thread() is not threading.main_thread())
+
+
 def wait(step: Callable[[int], int], cancel: Callable[[], object],
          wait_ms: int) -> int:
     """What step(wait_ms) answers, in which the library waits."""
     global _listener
-    if (wait_ms == 0
-            or threading.current_thread() is not threading.main_thread()):
+    if _at_ease(wait_ms):
         return step(wait_ms)
     if _listener is None or _listener.pid != os.getpid():
         _listener = _Listener()
@@ -88,3 +96,41 @@ def wait(step: Callable[[int], int], cancel: Callable[[], object],
         rc = _listener.wait(lambda: step(left), cancel)
         if rc != Cancelled.CODE or not _listener.heard:
             return rc
+
+
+class _Errand(threading.Thread):
+    """Has what its step answered or raised."""
+
+    def __init__(self, step: Callable[[], int]) -> None:
+        super().__init__(name="holdfast waits", daemon=True)
+        self._step = step
+        self.answer: Optional[int] = None
+        self.error: Optional[BaseException] = None
+
+    def run(self) -> None:
+        try:
+            self.answer = self._step()
+        except BaseException as error:
+            self.error = error
+
+
+def wait_apart(step: Callable[[int], int], cancel: Callable[[], object],
+               undo: Callable[[], object], wait_ms: int) -> int:
+    """The same, by another thread; undo() gives back what it was granted."""
+    if _at_ease(wait_ms):
+        return step(wait_ms)
+    errand = _Errand(lambda: step(wait_ms))
+    errand.start()
+    try:
+        errand.join()
+    except BaseException:
+        while errand.is_alive():
+            cancel()
+            errand.join(AGAIN)
+        if errand.answer == _native.OK:
+            undo()
+        raise
+    if errand.error:
+        raise errand.error
+    assert errand.answer is not None
+    return errand.answer

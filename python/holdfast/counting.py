@@ -46,12 +46,12 @@ class _Number:
                      failure)
 
     def _wait(self, verb: Callable[..., int], wait: Optional[Duration],
-              *args: object) -> bool:
+              *args: object, undo: Callable[[], object] = lambda: None) -> bool:
         failure = _native.Failure()
-        return check(_interrupt.wait(
+        return check(_interrupt.wait_apart(
             lambda ms: int(self._handle.call(verb, *args, ms,
                                              ctypes.byref(failure))),
-            self._handle.cancel, wait_ms(wait)), failure) == _native.OK
+            self._handle.cancel, undo, wait_ms(wait)), failure) == _native.OK
 
     async def _ask_async(
         self, verb: Callable[..., int], *args: object,
@@ -98,7 +98,8 @@ class Semaphore(_Number):
 
     def acquire(self, n: int = 1, wait: Optional[Duration] = None) -> None:
         """Takes n together.  Raises Busy (only if wait is 0), Timeout …"""
-        if not self._wait(library.hf_semaphore_acquire, wait, n):
+        if not self._wait(library.hf_semaphore_acquire, wait, n,
+                          undo=lambda: self.release(n)):
             raise self._busy(n)
 
     def try_acquire(self, n: int = 1) -> bool:

@@ -318,6 +318,58 @@ except KeyboardInterrupt:
         until(lambda: waiters(other, "x") == 0, "its place to be gone")
 
 
+def test_a_lock_that_came_with_the_signal_is_given_back(
+        client, other, monkeypatch):
+    def interrupted(step, _cancel, ms):
+        assert step(ms) == 0
+        raise KeyboardInterrupt
+
+    lock = client.lock("x")
+    with lock:
+        with monkeypatch.context() as patch:
+            patch.setattr("holdfast._interrupt.wait", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                lock.acquire()
+        assert lock.holds == 1  # the one before stays
+    with monkeypatch.context() as patch:
+        patch.setattr("holdfast._interrupt.wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            lock.acquire()
+    assert not lock.held and other.lock("x").try_acquire()
+
+
+@pytest.mark.parametrize("granted", [False, True])
+def test_ctrl_c_ends_a_wait_for_permits_and_leaves_their_number(
+        python, store, other, granted):
+    """Also if they come at the very moment of the signal."""
+    sem = other.semaphore("s")
+    sem.set(0)
+    waiting = python("""
+import holdfast, os, signal, sys
+client = holdfast.default()
+
+def heard(*_):
+    if sys.argv[1] == "True":
+        client.semaphore("s").release()
+        while client.semaphore("s").count().available:
+            pass                      # until the wait has got it
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGINT, heard)
+try:
+    print("waits", flush=True)
+    client.semaphore("s").acquire()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+""", str(granted))
+    assert waiting.stdout.readline() == "waits\n"
+    until(lambda: any(c.waits for c in other.clients()), "the waiter")
+    waiting.send_signal(signal.SIGINT)
+    assert waiting.stdout.read() == "interrupted\n"
+    assert waiting.wait(20) == 0
+    assert sem.count().available == int(granted)
+
+
 def test_a_wait_goes_on_after_a_signal_that_raises_nothing(
         python, store, other):
     lock = other.lock("x", owner="handle")

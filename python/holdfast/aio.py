@@ -22,7 +22,7 @@ from typing import (
 
 from . import _native
 from ._handle import Handle, library, meaning
-from .errors import Cancelled, check, from_code
+from .errors import Cancelled, Error, check, from_code
 
 Loop = asyncio.AbstractEventLoop
 
@@ -205,7 +205,10 @@ async def run(pump: AnyPump, handle: Handle, function: Callable[..., int],
         except asyncio.CancelledError:
             await _end(operation, handle)
             if undo and operation.future.result()[0] == _native.OK:
-                await undo()
+                try:
+                    await undo()
+                except Error:
+                    pass  # the library goes on trying; we are cancelled
             raise
     finally:
         operation.over()

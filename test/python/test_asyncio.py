@@ -4,6 +4,7 @@ import asyncio
 import functools
 import gc
 import os
+import signal
 import threading
 import time
 import warnings
@@ -207,6 +208,60 @@ async def test_a_timeout_around_a_held_lock(client, other):
     with pytest.raises(asyncio.TimeoutError):
         await asyncio.wait_for(work(), 0.1)
     assert not busy(other, "x")
+
+
+@pytest.mark.skipif(not hasattr(asyncio, "timeout"),
+                    reason="asyncio.timeout came with Python 3.11")
+@asynchronous
+async def test_timeout_and_groups_know_their_own_cancelling(client, other):
+    with other.lock("x"):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await client.lock("x").acquire_async()
+        assert asyncio.current_task().cancelling() == 0
+
+        async def fail():
+            await until(lambda: waiters(other, "x") == 1)
+            raise KeyError("on purpose")
+
+        with pytest.raises(BaseException) as group:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(client.lock("x").acquire_async())
+                tasks.create_task(fail())
+        assert [type(e) for e in group.value.exceptions] == [KeyError]
+        assert waiters(other, "x") == 0
+
+
+@asynchronous
+async def test_a_store_that_is_silent_does_not_hold_the_loop_up(
+        redis, redis_server):
+    slowest = 0.0
+
+    async def tick():
+        nonlocal slowest
+        while True:
+            before = time.perf_counter()
+            await asyncio.sleep(0.01)
+            slowest = max(slowest, time.perf_counter() - before)
+
+    ticking = asyncio.create_task(tick())
+    client = await holdfast.open_async(redis, timeout=2)
+    held = client.lock("held")
+    await held.acquire_async()
+    redis_server.send_signal(signal.SIGSTOP)
+    try:
+        with pytest.raises(holdfast.Error):
+            await client.lock("x").acquire_async(0.1)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(client.lock("y").acquire_async(), 0.1)
+        with pytest.raises(holdfast.Error):
+            await held.release_async()
+    finally:
+        redis_server.send_signal(signal.SIGCONT)
+    await client.close_async()
+    ticking.cancel()
+    assert slowest < 1.5, "somebody waited for the store in the loop"
+    await asyncio.gather(ticking, return_exceptions=True)
 
 
 @asynchronous

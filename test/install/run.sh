@@ -78,12 +78,21 @@ HOLDFAST_STORE=sqlite:$root/locks.db ./readme | grep -q '^ours, with token [0-9]
 
 # So must the lines that the examples have in their heads, word for word.
 cp -r "$example/../../../examples" .
-for source in examples/*.c examples/exactly-once/exactly-once.c; do
+for source in examples/*.c examples/exactly-once/exactly-once.c \
+    examples/loops/*.c; do
     line=$(sed -n 's/^ \*     cc //p' "$source")
+    wants=$(echo "$line" | sed -n 's/.*(pkg-config [-a-z ]*--libs \(.*\)).*/\1/p')
+    # shellcheck disable=SC2086
+    pkg-config --exists $wants || {
+        echo "left out: $source, which wants $wants"
+        continue
+    }
     (cd "$(dirname "$source")" && LD_RUN_PATH=$lib sh -c "$cc -Werror $line") ||
         fail "$source is not built by its own line"
 done
 TMPDIR=$root examples/flash-sale >/dev/null || fail "an example does not run"
+examples/loops/epoll "sqlite:$root/loop.db" >/dev/null ||
+    fail "the example for epoll does not run"
 
 # Headers, alone; C's in both languages.  Adapters want their loop's own.
 for header in $(cd moved/include && find . -name '*.h*' ! -path '*/adapters/*'); do

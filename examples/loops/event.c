@@ -17,6 +17,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { CLERKS = 5, TICKETS = 20, TICK_MS = 1, PAYING = 5 /* ticks */ };
 
@@ -100,10 +101,10 @@ static void note_tick(int64_t now_ms) {
 }
 
 static void tick(evutil_socket_t fd, short what, void *unused) {
-    struct timeval now;
+    struct timespec now;
     (void)fd, (void)what, (void)unused;
-    evutil_gettimeofday(&now, NULL);
-    note_tick((int64_t)now.tv_sec * 1000 + now.tv_usec / 1000);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    note_tick((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
     if (inside != NULL && ticks >= inside->paid)
         sell(inside);
 }

@@ -106,6 +106,11 @@ static hf_digits millis(hf_time began) {
             __VA_ARGS__, {"result", hf_error_name(rc)},                        \
             {"ms", millis(began).text}, {"why", (rc) < 0 ? (err)->text : ""})
 
+/* Who does not listen to that need not look at the clock. */
+static hf_time start_of(const hf_backend *be) {
+    return be->host->log_level >= HF_LOG_DEBUG ? hf__now() : 0;
+}
+
 static logged *of(hf_backend *be) {
     return (logged *)be;
 }
@@ -132,7 +137,7 @@ static const char *logged_where(const hf_backend *be) {
 static int logged_attempt(hf_backend *be, hf_claim *c, bool waits, hf_time by,
                           hf_error *err) {
     hf_backend *inner = of(be)->inner;
-    hf_time began = hf__now();
+    hf_time began = start_of(be);
     int rc = inner->ops->attempt(inner, c, waits, by, err);
 
     SAY(be, began, "attempt", rc, err, {"name", c->name},
@@ -144,7 +149,7 @@ static int logged_attempt(hf_backend *be, hf_claim *c, bool waits, hf_time by,
 static int logged_watch(hf_backend *be, const hf_claim *c, bool on, hf_time by,
                         hf_error *err) {
     hf_backend *inner = of(be)->inner;
-    hf_time began = hf__now();
+    hf_time began = start_of(be);
     int rc = inner->ops->watch(inner, c, on, by, err);
 
     SAY(be, began, "watch", rc, err, {"name", c->name},
@@ -155,7 +160,7 @@ static int logged_watch(hf_backend *be, const hf_claim *c, bool on, hf_time by,
 static int logged_renew(hf_backend *be, hf_claim *const *claims, size_t n,
                         hf_time by, hf_error *err) {
     hf_backend *inner = of(be)->inner;
-    hf_time began = hf__now();
+    hf_time began = start_of(be);
     int rc = inner->ops->renew(inner, claims, n, by, err);
 
     SAY(be, began, "renew", rc, err, {"name", n ? claims[0]->name : ""},
@@ -170,7 +175,7 @@ static int logged_release(hf_backend *be, hf_claim *c, hf_how how,
                                         [HF_RELEASE_AFTER] = "after",
                                         [HF_RELEASE_FORCED] = "forced"};
     hf_backend *inner = of(be)->inner;
-    hf_time began = hf__now();
+    hf_time began = start_of(be);
     int rc = inner->ops->release(inner, c, how, whose, by, err);
 
     SAY(be, began, "release", rc, err, {"name", c->name},
@@ -189,7 +194,7 @@ static int logged_count(hf_backend *be, hf_claim *c, hf_count_op op,
         [HF_COUNT_DELETE] = "delete",
     };
     hf_backend *inner = of(be)->inner;
-    hf_time began = hf__now();
+    hf_time began = start_of(be);
     int rc = inner->ops->count(inner, c, op, value, by, err);
 
     SAY(be, began, "count", rc, err, {"name", c->name}, {"how", words[op]},
@@ -200,7 +205,7 @@ static int logged_count(hf_backend *be, hf_claim *c, hf_count_op op,
 static int logged_announce(hf_backend *be, const char *doing, int lease_ms,
                            hf_time by, hf_error *err) {
     hf_backend *inner = of(be)->inner;
-    hf_time began = hf__now();
+    hf_time began = start_of(be);
     int rc = inner->ops->announce(inner, doing, lease_ms, by, err);
 
     SAY(be, began, "announce", rc, err,
@@ -211,7 +216,7 @@ static int logged_announce(hf_backend *be, const char *doing, int lease_ms,
 static int logged_clients(hf_backend *be, hf_record_fn *fn, void *arg,
                           hf_time by, hf_error *err) {
     hf_backend *inner = of(be)->inner;
-    hf_time began = hf__now();
+    hf_time began = start_of(be);
     int rc = inner->ops->clients(inner, fn, arg, by, err);
 
     SAY(be, began, "clients", rc, err, {"name", ""});
@@ -221,7 +226,7 @@ static int logged_clients(hf_backend *be, hf_record_fn *fn, void *arg,
 static int logged_list(hf_backend *be, const char *name, hf_place_fn *fn,
                        void *arg, hf_time by, hf_error *err) {
     hf_backend *inner = of(be)->inner;
-    hf_time began = hf__now();
+    hf_time began = start_of(be);
     int rc = inner->ops->list(inner, name, fn, arg, by, err);
 
     SAY(be, began, "list", rc, err, {"name", name});
@@ -231,7 +236,7 @@ static int logged_list(hf_backend *be, const char *name, hf_place_fn *fn,
 static int logged_examine(hf_backend *be, hf_fact_fn *fn, void *arg, hf_time by,
                           hf_error *err) {
     hf_backend *inner = of(be)->inner;
-    hf_time began = hf__now();
+    hf_time began = start_of(be);
     int rc = inner->ops->examine(inner, fn, arg, by, err);
 
     SAY(be, began, "examine", rc, err, {"name", ""});
@@ -241,7 +246,7 @@ static int logged_examine(hf_backend *be, hf_fact_fn *fn, void *arg, hf_time by,
 static int logged_rights(hf_backend *be, const char *prefix, hf_rule_fn *fn,
                          void *arg, hf_time by, hf_error *err) {
     hf_backend *inner = of(be)->inner;
-    hf_time began = hf__now();
+    hf_time began = start_of(be);
     int rc = inner->ops->rights(inner, prefix, fn, arg, by, err);
 
     SAY(be, began, "rights", rc, err, {"name", prefix});

@@ -5,6 +5,7 @@
  * Entries are kept as lines, "LEVEL text name=value …", so that a test says
  * what it waits for as one looks for it in a log. */
 #include "support/dir.h"
+#include "support/etcdctl.h"
 #include "support/lender.h"
 #include "support/mariadb.h"
 #include "support/postgres.h"
@@ -324,6 +325,33 @@ static void etcd_is_told(void **state) {
     connects(uri);
 }
 
+/* An operator revokes the lease on which all of a client's entries hang. */
+static void a_session_that_is_over_is_told(void **state) {
+    (void)state;
+    char uri[256], key[256];
+    hf_test_quorum_borrow(&hf_test_etcd_sort, uri, sizeof uri);
+    const char *at = strstr(uri, "127.0.0.1:"), *root = strrchr(uri, '/') + 1;
+    assert_non_null(at);
+    int port = atoi(at + strlen("127.0.0.1:"));
+    hf_lock *lock = hf_test_lock(hf_test_open(uri, LOGGED(0)), "report", NULL);
+    hf_expect(HF_OK, hf_lock_acquire(lock, HF_TEST_LONG, ERR));
+    snprintf(key, sizeof key, "%s/report/", root);
+    snprintf(key, sizeof key, "%s", hf_test_etcd_keys(port, key));
+    key[strcspn(key, "\n")] = '\0';
+    assert_non_null(
+        strstr(hf_test_etcdctl(
+                   port, "lease revoke %llx",
+                   (unsigned long long)hf_test_etcd_fact(port, key, "Lease")),
+               "revoked"));
+    hf_test_eventually(is_told("WARN the session is over", "generation=1"),
+                       HF_TEST_LONG);
+    hf_test_eventually(is_told("WARN a lock was lost", "name=report"),
+                       HF_TEST_LONG);
+    hf_lock_release(lock, ERR);
+    hf_test_clear();
+    hf_test_give_back();
+}
+
 static void postgres_is_told(void **state) {
     (void)state;
     char uri[256];
@@ -429,6 +457,7 @@ static const struct CMUnitTest tests[] = {
     TEST(a_move_to_the_other_store_is_told),
     TEST(zookeeper_is_told),
     TEST(etcd_is_told),
+    TEST(a_session_that_is_over_is_told),
     TEST(postgres_is_told),
     TEST(mariadb_is_told),
     TEST(what_a_store_lacks_it_lacks_with_a_log),

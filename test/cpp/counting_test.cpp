@@ -112,13 +112,25 @@ TEST(a_job_that_took_too_long_is_told) {
     holdfast::job_options with;
     with.at_most = 50ms;
     holdfast::job job(client, "nightly", with);
+    const auto stop = job.get_stop_flag();
+    CHECK(eventually([&] { return stop.stop_requested(); }));
+    CHECK(thrown([&] { job.end(); }).code() == errc::lost);
+}
+
+TEST(a_job_that_is_taken_away_is_told) {
+    const auto store = fresh_store();
+    holdfast::options renewed_often;
+    renewed_often.lease = 2s;
+    renewed_often.renew = 20ms;
+    holdfast::client client(store, renewed_often), operator_(store);
+    holdfast::job job(client, "nightly");
     std::atomic<int> lost{0};
     job.on_state([&](holdfast::state now, std::error_code) {
         lost += now == holdfast::state::lost;
     });
     const auto stop = job.get_stop_flag();
-    CHECK(eventually([&] { return stop.stop_requested() && lost == 1; }));
-    CHECK(thrown([&] { job.end(); }).code() == errc::lost);
+    holdfast::lock(operator_, "nightly").force_release();
+    CHECK(eventually([&] { return lost == 1 && stop.stop_requested(); }));
 }
 
 /* ---- the guard --------------------------------------------------------- */

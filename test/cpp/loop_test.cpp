@@ -314,6 +314,26 @@ TEST(a_job_whose_client_goes_first_is_not_told_and_not_kept) {
     CHECK(bool(holdfast::job(client, "nightly")));
 }
 
+TEST(news_of_a_job_that_is_over_reach_nobody) {
+    holdfast::options with;
+    with.loop = true;
+    holdfast::client client(fresh_store(), with);
+    holdfast::job_options briefly;
+    briefly.at_most = 20ms;
+    holdfast::job job(client, "nightly", briefly);
+    int news = 0, ended = 0;
+    job.on_state([&](holdfast::state, std::error_code) { news++; });
+    pollfd p{client.fd(), POLLIN, 0};
+    CHECK(poll(&p, 1, 20000) == 1); /* the loss is there, and not told */
+    job.end_async([&](const outcome &how) {
+        CHECK(how.code() == errc::lost);
+        ended++;
+    });
+    CHECK(!job);
+    CHECK(polls(client, [&] { return ended == 1; }));
+    CHECK_EQUAL(news, 0);
+}
+
 TEST(other_work_is_done_by_a_thread_of_the_librarys) {
     holdfast::client client(fresh_store());
     holdfast::semaphore sem(client, "s");

@@ -8,11 +8,10 @@
 int main() {
     try {
         holdfast::client client("memory:");
-        holdfast::lock lock(client, "example");
-        std::scoped_lock inside(lock);
-        std::cout << hf_version() << '\n';
-    } catch (const holdfast::error &error) {
-        std::cerr << error.what() << '\n';
+        holdfast::lock(client, "x").acquire().release();
+    } catch (const holdfast::error &e) {
+        std::cerr << e.what() << '\n';
         return 1;
     }
+    std::cout << hf_version() << '\n';
 }

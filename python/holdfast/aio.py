@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import os
 import threading
 import weakref
 from typing import (
@@ -22,16 +23,20 @@ from typing import (
 
 from . import _native
 from ._handle import Handle, library, meaning
-from .errors import Cancelled, Error, check, from_code
+from .errors import Cancelled, Error, Usage, check, from_code
 
 Loop = asyncio.AbstractEventLoop
 
 
 class _Reader:
-    """What a loop has of a client."""
+    """What a loop has of a client: a descriptor of its own for the same, which
+    stays what it is until the loop has let go of it, whoever closes the
+    client; and what is under way."""
 
-    def __init__(self, process: Callable[[], None]) -> None:
+    def __init__(self, process: Callable[[], None], fd: int) -> None:
         self._process = process
+        self.fd = os.dup(fd)
+        self.close = weakref.finalize(self, os.close, self.fd)
         self.operations: Set[_Operation] = set()
 
     def __call__(self) -> None:
@@ -46,7 +51,7 @@ class Pump:
         self._turn = threading.Lock()  # hf_process is for one at a time
         self._readers: weakref.WeakKeyDictionary[
             Loop, weakref.ref[_Reader]] = weakref.WeakKeyDictionary()
-        self._fd = -1
+        self._stopped: List[_Reader] = []  # for what has not heard of it yet
         client.before_free.append(self.stop)
 
     @property
@@ -58,17 +63,18 @@ class Pump:
         known = self._readers.get(loop)
         return known() if known else None
 
-    def begin(self, loop: Loop, operation: _Operation) -> None:
-        if self._fd < 0:
-            fd = self._client.call(library.hf_fd)
+    def _new_reader(self, loop: Loop) -> _Reader:
+        with self._client as pointer:
+            fd = library.hf_fd(pointer)
             if fd < 0:
                 raise from_code(fd)
-            self._fd = fd
-        reader = self._reader(loop)
-        if reader is None:
-            reader = _Reader(self._process)
-            loop.add_reader(self._fd, reader)
-            self._readers[loop] = weakref.ref(reader)
+            reader = _Reader(self._process, fd)
+        loop.add_reader(reader.fd, reader)
+        self._readers[loop] = weakref.ref(reader)
+        return reader
+
+    def begin(self, loop: Loop, operation: _Operation) -> None:
+        reader = self._reader(loop) or self._new_reader(loop)
         reader.operations.add(operation)
 
     def end(self, loop: Loop, operation: _Operation) -> None:
@@ -78,24 +84,34 @@ class Pump:
             if not reader.operations:
                 self._forget(loop)
 
-    def _forget(self, loop: Loop) -> None:
-        if self._readers.pop(loop, None) and not loop.is_closed():
-            loop.remove_reader(self._fd)
+    def _forget(self, loop: Loop) -> Optional[_Reader]:
+        reader = self._reader(loop)
+        self._readers.pop(loop, None)
+        if reader:
+            if not loop.is_closed():
+                loop.remove_reader(reader.fd)
+            reader.close()
+        return reader
 
     def _process(self) -> None:
         if not self._turn.acquire(blocking=False):
             return  # another loop is at it; the descriptor stays readable
         try:
-            if not self._client.closed:
-                self._client.call(library.hf_process)
+            self._client.call(library.hf_process)
+        except Usage:
+            pass  # another thread has just closed it
         finally:
             self._turn.release()
 
     def stop(self) -> None:
-        """The client closes, and its descriptor may be somebody else's then:
-        nobody may look at that on our behalf."""
+        """The client closes: nobody looks at its descriptor any more."""
         for loop in self.loops:
-            _in_loop(loop, self._forget, loop)
+            _in_loop(loop, self._stop, loop)
+
+    def _stop(self, loop: Loop) -> None:
+        reader = self._forget(loop)
+        if reader:
+            self._stopped.append(reader)
 
 
 class Pumps:
@@ -141,11 +157,13 @@ class _Operation:
     """Something that has begun.  Its future has the result, and a text if
     that is an error."""
 
-    def __init__(self, pump: AnyPump, handle: Handle, keep: object) -> None:
+    def __init__(self, pump: AnyPump, handle: Handle, keep: object,
+                 adopt: Optional[Callable[[], object]]) -> None:
         self._loop = asyncio.get_running_loop()
         self._pump = pump
         self._handle = handle
         self._keep = keep  # what the library writes to
+        self._adopt = adopt
         self.future: asyncio.Future[Tuple[int, str]] = (
             self._loop.create_future())
         pump.begin(self._loop, self)
@@ -154,6 +172,8 @@ class _Operation:
         handle.on_free.append(self._on_free)
 
     def done(self, rc: int, text: str) -> None:
+        if rc == _native.OK and self._adopt:
+            self._adopt()
         _in_loop(self._loop, self._settle, rc, text)
 
     def _freed(self) -> None:
@@ -187,12 +207,14 @@ _c_done = _native.DoneFn(_done)
 
 async def run(pump: AnyPump, handle: Handle, function: Callable[..., int],
               *args: object, keep: object = None,
+              adopt: Optional[Callable[[], object]] = None,
               undo: Optional[Callable[[], Awaitable[object]]] = None) -> int:
     """Begins function(handle, *args) and answers what it ends with.  Who is
     cancelled meanwhile cancels it and stays until it has ended; if it was done
-    all the same it is undone, so that nothing of it is left."""
+    all the same it is undone, so that nothing of it is left.  adopt() takes
+    what the library made, before anybody can close the client."""
     failure = _native.Failure()
-    operation = _Operation(pump, handle, keep)
+    operation = _Operation(pump, handle, keep, adopt)
     try:
         try:
             check(handle.call(function, *args, _c_done, operation.number,

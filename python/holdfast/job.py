@@ -45,7 +45,9 @@ class Job:
             rc = check(library.hf_job_begin(
                 ctypes.byref(pointer), client, _native.raw(self.name),
                 ctypes.byref(self._options), ctypes.byref(failure)), failure)
-            return self._began(rc, pointer, None)
+            if rc == _native.OK:
+                self._adopt(pointer, None)
+            return rc == _native.OK
 
     async def begin_async(self) -> bool:
         """As begin."""
@@ -57,29 +59,24 @@ class Job:
                 ctypes.byref(pointer), client, name,
                 ctypes.byref(self._options), *done))
 
-        async def undo() -> None:
-            self._began(_native.OK, pointer, None)
-            await self.end_async()
-
-        rc = await aio.run(self.client._pump, self.client._handle, begin,
-                           keep=pointer, undo=undo)
-        return self._began(rc, pointer, asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        return await aio.run(
+            self.client._pump, self.client._handle, begin, keep=pointer,
+            adopt=lambda: self._adopt(pointer, loop),
+            undo=self.end_async) == _native.OK
 
     def _pointer(self) -> ctypes.c_void_p:
         if self._handle and not self._handle.closed:
             raise Usage(f"{self.name} has begun, and has not ended")
         return ctypes.c_void_p()
 
-    def _began(self, rc: int, pointer: ctypes.c_void_p,
-               loop: Optional[aio.Loop]) -> bool:
-        if rc != _native.OK:
-            return False
+    def _adopt(self, pointer: ctypes.c_void_p,
+               loop: Optional[aio.Loop]) -> None:
         handle = Handle(pointer.value or 0, _end, self.client._handle)
         self._handle = handle
         weakref.finalize(self, handle.free).atexit = False
         if self._on_lost:
             tell_of_loss(handle, self, loop, library.hf_job_lock)
-        return True
 
     # ---- ending --------------------------------------------------------------
 
@@ -99,10 +96,15 @@ class Job:
 
     async def end_async(self) -> None:
         """As end."""
-        pointer = self._ends()
-        await aio.run(
-            self.client._pump, self.client._handle,
-            lambda _, *done: int(library.hf_job_end_async(pointer, *done)))
+
+        def end(_client: int, *done: object) -> int:
+            job = self._ends()
+            rc = int(library.hf_job_end_async(job, *done))
+            if rc != _native.OK:  # it has not begun
+                library.hf_job_end(job, None)
+            return rc
+
+        await aio.run(self.client._pump, self.client._handle, end)
 
     # ---- what a job is in --------------------------------------------------
 

@@ -2,6 +2,7 @@
 """The lock, of whatever kind, and several of them as one."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
 from typing import TYPE_CHECKING, Optional, Tuple, Union
 
@@ -137,15 +138,16 @@ class _MultiHandle(Handle):
 
     def __init__(self, members: list[Handle]) -> None:
         self.members = members
-        pointers = (ctypes.c_void_p * len(members))(
-            *(member.call(int) for member in members))
         pointer = ctypes.c_void_p()
         failure = _native.Failure()
-        check(library.hf_multi_new(ctypes.byref(pointer), pointers,
-                                   len(members), ctypes.byref(failure)),
-              failure)
-        super().__init__(pointer.value or 0, library.hf_lock_free, *members,
-                         cancel=library.hf_lock_cancel)
+        with contextlib.ExitStack() as used:  # nobody frees one meanwhile
+            pointers = (ctypes.c_void_p * len(members))(
+                *(used.enter_context(member) for member in members))
+            check(library.hf_multi_new(ctypes.byref(pointer), pointers,
+                                       len(members), ctypes.byref(failure)),
+                  failure)
+            super().__init__(pointer.value or 0, library.hf_lock_free,
+                             *members, cancel=library.hf_lock_cancel)
 
     def _gone(self) -> None:
         super()._gone()

@@ -370,7 +370,7 @@ typedef enum hf_state {
  * library's thread, with none of its locks held.  `why` is an HF_E….  It may
  * call anything but hf_lock_free and hf_close.  With hf_options.loop it is
  * called in hf_process, may call these too, and of several changes since then
- * it is told the last. */
+ * it is told the last, also one that came before it was set. */
 typedef void hf_state_fn(void *arg, hf_lock *lock, hf_state state, int why);
 
 /* One callback per handle; NULL takes it away and waits until it no longer

@@ -813,7 +813,7 @@ void hf_lock_on_state(hf_lock *lock, hf_state_fn *fn, void *arg) {
         hf__multi_on_state(lock, fn, arg);
     else
         hf__keeper_set_callback(lock->client->keeper, lock, fn, arg);
-    hf__loop_forget(lock->client->loop, &lock->change);
+    hf__loop_redirect(lock->client->loop, &lock->change, fn, arg);
 }
 
 hf_state hf__lock_state(hf_lock *lock, uint64_t who, int *why) {

@@ -254,9 +254,12 @@ void hf__loop_state(hf_loop *loop, hf_change *change, hf_lock *lock,
     pthread_mutex_unlock(&loop->mu);
 }
 
-void hf__loop_forget(hf_loop *loop, hf_change *change) {
+void hf__loop_redirect(hf_loop *loop, hf_change *change, hf_state_fn *fn,
+                       void *arg) {
     pthread_mutex_lock(&loop->mu);
-    if (change->item.queued)
+    change->fn = fn;
+    change->arg = arg;
+    if (!fn && change->item.queued)
         unlink_item(loop, &change->item);
     await_quiet(loop, change);
     pthread_mutex_unlock(&loop->mu);

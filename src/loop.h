@@ -93,9 +93,10 @@ void hf__tickets_await(hf_loop *loop, hf_tickets *tickets);
 void hf__loop_state(hf_loop *loop, hf_change *change, hf_lock *lock,
                     hf_state_fn *fn, void *arg, hf_state state, int why);
 
-/* Forgets what is to be told of that lock, and waits until none is being told, unless the
- * caller is who tells it. */
-void hf__loop_forget(hf_loop *loop, hf_change *change);
+/* What waits to be told of that lock is told to `fn`; NULL: to nobody.  Waits
+ * until nothing of it is being told, unless the caller is who tells it. */
+void hf__loop_redirect(hf_loop *loop, hf_change *change, hf_state_fn *fn,
+                       void *arg);
 
 /* Copied.  Too many that nobody fetches are forgotten, and so are those that
  * there is no memory for: they are for the log. */

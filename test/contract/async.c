@@ -408,6 +408,28 @@ void in_a_loop_loss_is_told_there_and_the_lock_may_be_freed(void **state) {
     assert_int_equal(heard.wrong, 0);
 }
 
+static void count_lost(void *arg, hf_lock *lock, hf_state state, int why) {
+    (void)lock, (void)why;
+    *(int *)arg += state == HF_STATE_LOST;
+}
+
+void in_a_loop_a_new_callback_hears_what_nobody_was_told(void **state) {
+    (void)state;
+    int old = 0, new = 0;
+    hf_client *client =
+        hf_contract_open(HF_CLIENT_WITH(.loop = true, .lease_ms = 600));
+    hf_lock *a = owned(client), *b = owned(hf_contract_open(NULL));
+    hf_lock_on_state(a, count_lost, &old);
+    hf_expect(HF_OK, hf_test_acquired(client, a, HF_FOREVER));
+    hf_expect(HF_OK, hf_lock_force_release(b, NULL, ERR));
+    hf_test_eventually(hf_test_readable(client), HF_TEST_LONG);
+    hf_test_eventually(!hf_lock_is_held(a), HF_TEST_LONG);
+    hf_lock_on_state(a, count_lost, &new);
+    hf_test_pump(client, new == 1);
+    assert_int_equal(old, 0);
+    hf_lock_on_state(a, NULL, NULL);
+}
+
 /* ---- misuse ------------------------------------------------------------ */
 
 static int count_calls(void *arg, hf_error *err) {

@@ -207,6 +207,7 @@ hf_client *hf_contract_open_troubled(hf_backend **trouble);
     X(several_locks_are_taken_without_waiting)                                 \
     X(a_job_is_begun_and_ended_without_waiting)                                \
     X(in_a_loop_loss_is_told_there_and_the_lock_may_be_freed)                  \
+    X(in_a_loop_a_new_callback_hears_what_nobody_was_told)                     \
     X(what_cannot_be_begun_is_refused_in_words)                                \
     X(anything_may_be_called_on_a_thread_of_the_librarys)                      \
     /* presence.c */                                                           \

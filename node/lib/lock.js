@@ -127,10 +127,10 @@ class HeldByConnection extends Lock {
 
     static async begin(name, response) {
         const lines = linesOf(response);
-        const first = await lines.next();
+        const first = await lines.next().catch((cause) => ({done: true, cause}));
         if (first.done)
             throw new HoldfastError('DOUBT', `${name}: the server hung up: it is given back`,
-                                    {lock: name});
+                                    {lock: name, cause: first.cause});
         const lock = new HeldByConnection(name, first.value);
         lock.#response = response;
         lock._extend(performance.now(), first.value);

@@ -109,9 +109,6 @@ def store(request, folder, monkeypatch):
     return address
 
 
-loops = pytest.mark.skipif(
-    not hasattr(holdfast._native.library._cdll, "hf_fd"),
-    reason="this library has no event loops")
 on_both = pytest.mark.parametrize("store", ["sqlite", "redis"], indirect=True)
 
 

@@ -11,9 +11,7 @@ import warnings
 
 import holdfast
 import pytest
-from conftest import DEADLINE, Thread, loops, on_both, waiters
-
-pytestmark = loops
+from conftest import DEADLINE, Thread, on_both, waiters
 
 
 def asynchronous(test):

@@ -119,7 +119,8 @@ static void logged_close(hf_backend *be, bool forked) {
     hf_backend *inner = of(be)->inner;
 
     inner->ops->close(inner, forked);
-    hf__free(be);
+    if (!forked) /* as the stores do: the allocator may be held by nobody */
+        hf__free(be);
 }
 
 static unsigned logged_can(const hf_backend *be, hf_kind kind) {

@@ -43,6 +43,7 @@ test_needs() {
     site_needs
     cat <<'LIST'
 libcmocka-dev            -             unit tests
+sqlite3                  sqlite3       an example of the manual
 libuv1-dev               -             tests of the adapters for event loops
 libevent-dev             -             likewise
 libglib2.0-dev           -             likewise

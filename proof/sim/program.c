@@ -263,16 +263,17 @@ static void look(handle *h) {
 /* Once more, and once less. */
 static void reenter(handle *h) {
     uint64_t before = hf_lock_token(h->lock), token;
-    int rc;
+    int rc, holds;
 
     if (!before || h->kind == HF_PERMIT)
         return;
     rc = hf_lock_try(h->lock, NULL);
-    token = hf_lock_token(h->lock);
+    holds = hf_lock_holds(h->lock);
+    token = hf_lock_token(h->lock); /* if it is held now, it was so before */
     if (rc == HF_OK) {
         if (token && token != before)
             complain("a token changed when its owner came again");
-        if (token && hf_lock_holds(h->lock) != 2)
+        if (token && holds != 2)
             complain("two acquires are not two holds");
         rc = hf_lock_release(h->lock, NULL);
         if (rc != HF_OK && rc != HF_ELOST)

@@ -99,11 +99,16 @@ def wait(step: Callable[[int], int], cancel: Callable[[], object],
 
 
 class _Errand(threading.Thread):
-    """Has what its step answered or raised."""
+    """Has what its step answered or raised.
+
+    join() is not to be asked whether it is over: interrupted by a signal, it
+    takes a thread that runs for one that has ended (Python 3.11).
+    """
 
     def __init__(self, step: Callable[[], int]) -> None:
         super().__init__(name="holdfast waits", daemon=True)
         self._step = step
+        self.over = threading.Event()
         self.answer: Optional[int] = None
         self.error: Optional[BaseException] = None
 
@@ -112,6 +117,8 @@ class _Errand(threading.Thread):
             self.answer = self._step()
         except BaseException as error:
             self.error = error
+        finally:
+            self.over.set()
 
 
 def wait_apart(step: Callable[[int], int], cancel: Callable[[], object],
@@ -122,11 +129,11 @@ def wait_apart(step: Callable[[int], int], cancel: Callable[[], object],
     errand = _Errand(lambda: step(wait_ms))
     errand.start()
     try:
-        errand.join()
+        errand.over.wait()
     except BaseException:
-        while errand.is_alive():
+        while not errand.over.is_set():
             cancel()
-            errand.join(AGAIN)
+            errand.over.wait(AGAIN)
         if errand.answer == _native.OK:
             undo()
         raise

@@ -36,6 +36,11 @@ async def until(condition):
         await asyncio.sleep(0.01)
 
 
+def waits(client):
+    """How many wait, as the store's clients say of themselves."""
+    return sum(c.waits for c in client.clients())
+
+
 def busy(client, name):
     return not client.lock(name).try_acquire()
 
@@ -322,7 +327,7 @@ async def test_semaphore_and_latch(client, other):
         await sem.acquire_async(wait=0)
     first = asyncio.create_task(sem.acquire_async())
     second = asyncio.create_task(sem.acquire_async())
-    await asyncio.sleep(0.05)
+    await until(lambda: waits(other) == 2)
     first.cancel()  # its wait, and not the other's
     await sem.release_async()
     await second
@@ -337,7 +342,7 @@ async def test_semaphore_and_latch(client, other):
     with pytest.raises(holdfast.Timeout):
         await latch.wait_async(0.05)
     waiting = asyncio.create_task(latch.wait_async())
-    await asyncio.sleep(0.02)
+    await until(lambda: waits(other) == 1)
     await other.latch("l").count_down_async()
     await waiting
 
@@ -436,7 +441,7 @@ def test_a_loop_that_is_closed_in_the_middle(client, other):
     with other.lock("x"):
         loop = asyncio.new_event_loop()
         task = loop.create_task(client.lock("x").acquire_async())
-        loop.run_until_complete(asyncio.sleep(0.1))
+        loop.run_until_complete(until(lambda: waiters(other, "x") == 1))
         job = loop.create_task(client.job("j").begin_async())
         loop.run_until_complete(asyncio.sleep(0))
         with warnings.catch_warnings():
